@@ -1,0 +1,72 @@
+/* Filling a caller's error object. SPDX-License-Identifier: MIT */
+#include "base/fail.h"
+
+#include <string.h>
+
+posenc_status penc_fail(posenc_error *error, posenc_status status, const char *argument,
+                        const char *must) {
+    if (error) {
+        memset(error, 0, sizeof *error);
+        error->status = status;
+        error->argument = argument;
+        error->must = must;
+    }
+    return status;
+}
+
+posenc_status penc_fail_null(posenc_error *error, const char *argument) {
+    return penc_fail(error, POSENC_NULL_POINTER, argument, "not be NULL");
+}
+
+posenc_status penc_fail_size(posenc_error *error, const char *argument, uint64_t value,
+                             const char *must) {
+    penc_fail(error, POSENC_OUT_OF_RANGE, argument, must);
+    if (error) {
+        error->value.kind = POSENC_NUMBER_SIZE;
+        error->value.as.size = value;
+    }
+    return POSENC_OUT_OF_RANGE;
+}
+
+posenc_status penc_fail_integer(posenc_error *error, const char *argument, int64_t value,
+                                const char *must) {
+    penc_fail(error, POSENC_OUT_OF_RANGE, argument, must);
+    if (error) {
+        error->value.kind = POSENC_NUMBER_INTEGER;
+        error->value.as.integer = value;
+    }
+    return POSENC_OUT_OF_RANGE;
+}
+
+posenc_status penc_fail_real(posenc_error *error, const char *argument, double value,
+                             const char *must) {
+    penc_fail(error, POSENC_OUT_OF_RANGE, argument, must);
+    if (error) {
+        error->value.kind = POSENC_NUMBER_REAL;
+        error->value.as.real = value;
+    }
+    return POSENC_OUT_OF_RANGE;
+}
+
+posenc_status penc_fail_system(posenc_error *error, int os_error, const char *argument,
+                               const char *must) {
+    penc_fail(error, POSENC_IO, argument, must);
+    if (error)
+        error->os_error = os_error;
+    return POSENC_IO;
+}
+
+void penc_fail_limit(posenc_error *error, const char *limit_name, uint64_t limit) {
+    if (error) {
+        error->limit_name = limit_name;
+        error->limit.kind = POSENC_NUMBER_SIZE;
+        error->limit.as.size = limit;
+    }
+}
+
+void penc_fail_place(posenc_error *error, const char *place_name, int64_t place) {
+    if (error) {
+        error->place_name = place_name;
+        error->place = place;
+    }
+}
