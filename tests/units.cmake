@@ -1,0 +1,2 @@
+# The list of unit tests.
+posenc_test(npy)
