@@ -1,8 +1,8 @@
 /* posenc/dtype.h - the number types of tensors, tables and files.
  *
- * 16-bit types have no arithmetic here: they are widened to float32, computed there and rounded once,
- * to nearest, ties to even, denormals kept, NaN stays NaN (its payload is free).
- * Default rounding mode and no flush-to-zero are assumed of the floating-point environment.
+ * 16-bit types have no arithmetic here: they are widened to float32, computed there and rounded
+ * once, to nearest, ties to even, denormals kept, NaN stays NaN (its payload is free). Default
+ * rounding mode and no flush-to-zero are assumed of the floating-point environment.
  *
  * SPDX-License-Identifier: MIT */
 #ifndef POSENC_DTYPE_H
@@ -38,8 +38,8 @@ POSENC_API const char *posenc_dtype_name(posenc_dtype dtype);
 POSENC_API POSENC_CHECKED posenc_status posenc_dtype_parse(const char *text, posenc_dtype *dtype,
                                                            posenc_error *error);
 
-/* Converts `count` contiguous elements between any two dtypes, rounding once from the source's value
- * (float64 to 16 bits does not pass through float32). Equal dtypes are copied bit for bit.
+/* Converts `count` contiguous elements between any two dtypes, rounding once from the source's
+ * value (float64 to 16 bits does not pass through float32). Equal dtypes are copied bit for bit.
  * `from` and `to` must not overlap, except that they may be equal if the dtypes are. */
 POSENC_API POSENC_CHECKED posenc_status posenc_convert(const void *from, posenc_dtype from_dtype,
                                                        void *to, posenc_dtype to_dtype,

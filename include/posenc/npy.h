@@ -1,16 +1,16 @@
 /* posenc/npy.h - NumPy's .npy files: read in pieces, written beside their target and renamed.
  * (libposenc-model)
  *
- * A file holds one array. Element indices here count in the order of the file: for a C-order array the
- * last axis is fastest, for a Fortran-order array the first one is. Nothing is mapped and nothing but
- * what is asked for is read, so that files larger than memory work.
+ * A file holds one array. Element indices here count in the order of the file: for a C-order array
+ * the last axis is fastest, for a Fortran-order array the first one is. Nothing is mapped and
+ * nothing but what is asked for is read, so that files larger than memory work.
  *
- * Read: versions 1.0 to 3.0, either byte order, dtypes f2, f4, f8 and bfloat16 (which NumPy stores as
- * the 2-byte void type: "<V2" or "|V2"). Written: version 1.0, little-endian.
+ * Read: versions 1.0 to 3.0, either byte order, dtypes f2, f4, f8 and bfloat16 (which NumPy stores
+ * as the 2-byte void type: "<V2" or "|V2"). Written: version 1.0, little-endian.
  *
- * Thread-safety: one reader may be read by several threads at once; a writer may be written by several
- * threads at once at disjoint elements. Ownership: what _open and _create give is freed by _close,
- * _commit or _discard.
+ * Thread-safety: one reader may be read by several threads at once; a writer may be written by
+ * several threads at once at disjoint elements. Ownership: what _open and _create give is freed by
+ * _close, _commit or _discard.
  *
  * Source: NumPy, numpy/lib/format.py ("The .npy format").
  * SPDX-License-Identifier: MIT */
@@ -40,13 +40,15 @@ typedef struct posenc_npy_reader posenc_npy_reader;
 typedef struct posenc_npy_writer posenc_npy_writer;
 
 /* Opens `path` (a regular file) and reads its header into `*info`; `info` may be NULL.
- * Fails with IO (os_error says why), FORMAT (not an .npy file, a header that contradicts itself, a file
- * shorter than its header says; `place` is the byte) or UNSUPPORTED (another dtype). */
-POSENC_API POSENC_CHECKED posenc_status posenc_npy_open(const char *path, posenc_npy_reader **reader,
+ * Fails with IO (os_error says why), FORMAT (not an .npy file, a header that contradicts itself, a
+ * file shorter than its header says; `place` is the byte) or UNSUPPORTED (another dtype). */
+POSENC_API POSENC_CHECKED posenc_status posenc_npy_open(const char *path,
+                                                        posenc_npy_reader **reader,
                                                         posenc_npy_info *info, posenc_error *error);
 
-/* Reads `count` elements from element `first` on into `to`, in the file's dtype and the machine's byte
- * order. Fails with OUT_OF_RANGE beyond the array, with FORMAT if the file has become shorter. */
+/* Reads `count` elements from element `first` on into `to`, in the file's dtype and the machine's
+ * byte order. Fails with OUT_OF_RANGE beyond the array, with FORMAT if the file has become shorter.
+ */
 POSENC_API POSENC_CHECKED posenc_status posenc_npy_read(const posenc_npy_reader *reader,
                                                         uint64_t first, size_t count, void *to,
                                                         posenc_error *error);
@@ -54,23 +56,25 @@ POSENC_API POSENC_CHECKED posenc_status posenc_npy_read(const posenc_npy_reader 
 /* Frees the reader; NULL is allowed. */
 POSENC_API void posenc_npy_close(posenc_npy_reader *reader);
 
-/* Starts an array of `info->dtype`, `info->shape` and `info->fortran_order` (the other members are not
- * read) that will become `path`. A regular or new `path` is written as a temporary file beside it and
- * replaced only by posenc_npy_commit, keeping an existing file's mode; anything else (/dev/null, a pipe)
- * is written in place. A symbolic link is followed: the file that it names is replaced, not the link. */
+/* Starts an array of `info->dtype`, `info->shape` and `info->fortran_order` (the other members are
+ * not read) that will become `path`. A regular or new `path` is written as a temporary file beside
+ * it and replaced only by posenc_npy_commit, keeping an existing file's mode; anything else
+ * (/dev/null, a pipe) is written in place. A symbolic link is followed: the file that it names is
+ * replaced, not the link. */
 POSENC_API POSENC_CHECKED posenc_status posenc_npy_create(const char *path,
                                                           const posenc_npy_info *info,
                                                           posenc_npy_writer **writer,
                                                           posenc_error *error);
 
-/* Writes `count` elements, in the array's dtype and the machine's byte order, from element `first` on.
- * Any order of writes is allowed where the target is a regular file; a pipe takes them in order only. */
+/* Writes `count` elements, in the array's dtype and the machine's byte order, from element `first`
+ * on. Any order of writes is allowed where the target is a regular file; a pipe takes them in order
+ * only. */
 POSENC_API POSENC_CHECKED posenc_status posenc_npy_write(posenc_npy_writer *writer, uint64_t first,
                                                          size_t count, const void *from,
                                                          posenc_error *error);
 
-/* Flushes, renames to `path` and frees the writer, on failure too (then no file is left behind). Fails
- * with OUT_OF_RANGE if fewer elements were written than the shape says. */
+/* Flushes, renames to `path` and frees the writer, on failure too (then no file is left behind).
+ * Fails with OUT_OF_RANGE if fewer elements were written than the shape says. */
 POSENC_API POSENC_CHECKED posenc_status posenc_npy_commit(posenc_npy_writer *writer,
                                                           posenc_error *error);
 

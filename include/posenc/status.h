@@ -17,7 +17,7 @@
 #include <stdint.h>
 
 #if defined(__GNUC__)
-#define POSENC_API __attribute__((visibility("default")))
+#define POSENC_API     __attribute__((visibility("default")))
 #define POSENC_CHECKED __attribute__((warn_unused_result))
 #else
 #define POSENC_API

@@ -37,8 +37,12 @@ posenc_status posenc_dtype_parse(const char *text, posenc_dtype *dtype, posenc_e
         POSENC_DTYPE_LIST(PENC_SHORT_NAME)
 #undef PENC_SHORT_NAME
             {"float64", POSENC_F64},
-        {"double", POSENC_F64}, {"float32", POSENC_F32},   {"float", POSENC_F32},
-        {"float16", POSENC_F16}, {"half", POSENC_F16}, {"bfloat16", POSENC_BF16},
+        {"double", POSENC_F64},
+        {"float32", POSENC_F32},
+        {"float", POSENC_F32},
+        {"float16", POSENC_F16},
+        {"half", POSENC_F16},
+        {"bfloat16", POSENC_BF16},
     };
     if (!text)
         return penc_fail_null(error, "text");

@@ -50,8 +50,9 @@ static inline uint64_t penc_shift_round(uint64_t value, unsigned shift) {
     return kept + (rest > half || (rest == half && (kept & 1)));
 }
 
-/* Narrows a finite or infinite float64 to a 16-bit format with `fraction_bits` and the exponent bias
- * `bias`; carries of the rounding run into the exponent, which is what makes infinity right. */
+/* Narrows a finite or infinite float64 to a 16-bit format with `fraction_bits` and the exponent
+ * bias `bias`; carries of the rounding run into the exponent, which is what makes infinity right.
+ */
 static inline uint16_t penc_narrow16(double value, unsigned fraction_bits, int bias) {
     uint64_t bits = penc_bits_of_double(value);
     uint16_t sign = (uint16_t)(bits >> 48 & 0x8000u);

@@ -1,0 +1,30 @@
+/* posenc - positional encodings for transformers: exact at every position, in the conventions that
+ * released models use.
+ *
+ * The way through:
+ *     posenc_spec             what a model declares                         frequencies.h
+ *     posenc_frequencies      resolved, one per pair, made once             frequencies.h
+ *     posenc_angles           cos and sin rows of the positions at hand     rows.h
+ *     posenc_rotate           turns queries and keys, every layer           rotate.h
+ * and beside it sinusoidal tables (sinusoidal.h) and ALiBi (alibi.h). Errors: status.h. Number
+ * types: dtype.h. Files (a second library, libposenc-model): npy.h.
+ *
+ * libposenc needs libc and libm, opens no file, starts no thread, prints nothing and has no mutable
+ * state. Objects are read-only once made and may be shared between threads.
+ *
+ * Parameter structs carry their size first, so that they can grow; start from their _INIT macro and
+ * set what you need: 0 means the default, and what has no default says so.
+ *
+ * SPDX-License-Identifier: MIT */
+#ifndef POSENC_POSENC_H
+#define POSENC_POSENC_H
+
+#include "posenc/alibi.h"
+#include "posenc/dtype.h"
+#include "posenc/frequencies.h"
+#include "posenc/rotate.h"
+#include "posenc/rows.h"
+#include "posenc/sinusoidal.h"
+#include "posenc/status.h"
+
+#endif

@@ -1,0 +1,67 @@
+/* posenc/rows.h - cos and sin rows of a list of positions.
+ *
+ * A row holds cos and sin of every pair at one position. It is computed once a forward pass into
+ * the caller's memory and then serves every layer and head. A row has the same bytes whether it is
+ * computed alone or among others, in any order, on any machine.
+ *
+ * SPDX-License-Identifier: MIT */
+#ifndef POSENC_ROWS_H
+#define POSENC_ROWS_H
+
+#include "posenc/dtype.h"
+#include "posenc/frequencies.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Positions run from -POSENC_MAX_POSITION to POSENC_MAX_POSITION. */
+#define POSENC_MAX_POSITION ((int64_t)1 << 40)
+
+/* How the numbers of one row lie in memory, for P pairs.
+ *   half:             cos: P, sin: P                                       (flash-attention, ONNX)
+ *   full_half:        cos: c0 .. cP-1 c0 .. cP-1, sin alike; 2P each       (Hugging Face)
+ *   full_interleaved: cos: c0 c0 c1 c1 ..., sin alike; 2P each             (GPT-J, diffusers)
+ *   cos_sin:          one row of 2P: c0 .. cP-1 s0 .. sP-1; sin is NULL    (vLLM, SGLang)
+ *   pairs:            one row of 2P: c0 s0 c1 s1 ...; sin is NULL          (TensorRT-LLM, complex
+ * numbers) */
+typedef enum posenc_row_layout {
+    POSENC_ROWS_HALF = 0,
+    POSENC_ROWS_FULL_HALF = 1,
+    POSENC_ROWS_FULL_INTERLEAVED = 2,
+    POSENC_ROWS_COS_SIN = 3,
+    POSENC_ROWS_PAIRS = 4
+} posenc_row_layout;
+
+/* Elements of one row in `cos`: pairs or 2 * pairs; 0 for a number that is no layout. */
+POSENC_API size_t posenc_row_width(posenc_row_layout layout, size_t pairs);
+
+/* Where rows go. Start from POSENC_ROWS_INIT. */
+typedef struct posenc_rows {
+    size_t size;        /* sizeof(posenc_rows), set by POSENC_ROWS_INIT */
+    void *cos;          /* the caller's memory */
+    void *sin;          /* NULL in the layouts that keep sin beside cos */
+    posenc_dtype dtype; /* 0: float32 */
+    posenc_row_layout layout;
+    ptrdiff_t row_stride; /* elements from one row to the next; 0: the row's width */
+    posenc_mode mode;     /* 0: exact */
+} posenc_rows;
+
+#define POSENC_ROWS_INIT                                                                           \
+    { sizeof(posenc_rows), NULL, NULL, POSENC_F32, POSENC_ROWS_HALF, 0, POSENC_MODE_EXACT }
+
+/* Writes the rows of `count` positions, position i into row i, attention factor included.
+ *
+ * In mode exact a float32, float16 or bfloat16 number is the correctly rounded real value; a
+ * float64 one is within 1 ulp. In mode float32 the dtype must be float32 or narrower (OUT_OF_RANGE
+ * otherwise). Positions must be within +-POSENC_MAX_POSITION: all are checked before anything is
+ * written. `positions`, cos and sin must not overlap one another. Allocates nothing; any number of
+ * threads may call it on disjoint rows with the same frequencies. */
+POSENC_API POSENC_CHECKED posenc_status posenc_angles(const posenc_frequencies *frequencies,
+                                                      const int64_t *positions, size_t count,
+                                                      const posenc_rows *rows, posenc_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
