@@ -60,7 +60,7 @@ typedef struct posenc_spec {
     size_t head_dim;   /* channels of a head: 2 ... POSENC_MAX_DIM; required */
     size_t rotary_dim; /* channels that rotate: even, 2 ... head_dim; 0: head_dim - rotary_start */
     size_t rotary_start;    /* the first of them: rotary_start + rotary_dim <= head_dim */
-    double base;            /* rope_theta: finite and above 0; 0: 10000 */
+    double base;            /* rope_theta: 1e-6 ... 1e30; 0: 10000 */
     posenc_pairing pairing; /* 0: half */
 } posenc_spec;
 

@@ -57,7 +57,7 @@ typedef struct posenc_rotation {
     size_t batch;           /* sequences with rows of their own; 0 or 1: all share the same rows */
     size_t tokens;          /* rows of a sequence: the tensor's tokens */
     ptrdiff_t batch_stride; /* in elements; not used if batch is 0 or 1 */
-    ptrdiff_t row_stride;   /* in elements; 0: every token has the same row */
+    ptrdiff_t row_stride;   /* in elements; 0: rotary_dim / 2 * pair_stride */
     ptrdiff_t pair_stride;  /* in elements; 0: 1 */
     size_t rotary_dim;      /* even, 2 ... head_dim */
     size_t rotary_start;    /* rotary_start + rotary_dim <= head_dim */

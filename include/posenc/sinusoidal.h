@@ -52,8 +52,8 @@ typedef struct posenc_sinusoidal_spec {
     posenc_sinusoidal_layout layout; /* 0: interleaved */
     int shift;               /* 0, or 1: exponents run to exactly -1 (d/2 - 1 in the denominator);
                                 then d must be at least 4 */
-    double base;             /* finite and above 0; 0: 10000 */
-    double scale;            /* multiplies every frequency: finite, not 0; 0: 1 */
+    double base;             /* 1e-6 ... 1e30; 0: 10000 */
+    double scale;            /* multiplies every frequency: 1e-30 ... 1e6 or negative alike; 0: 1 */
     double start;            /* added to every position (exactly rounded in float64) */
     posenc_odd_rule odd;     /* needed if dim is odd */
     int has_padding;         /* 1: rows whose position equals padding_position are all 0 */

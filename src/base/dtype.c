@@ -2,7 +2,7 @@
 #include "posenc/dtype.h"
 
 #include "base/fail.h"
-#include "base/half.h"
+#include "base/number_access.h"
 
 #include <string.h>
 
@@ -57,37 +57,6 @@ posenc_status posenc_dtype_parse(const char *text, posenc_dtype *dtype, posenc_e
     return penc_fail(error, POSENC_OUT_OF_RANGE, "dtype", "be one of f64, f32, f16, bf16");
 }
 
-static double penc_load(const void *from, posenc_dtype dtype, size_t index) {
-    switch (dtype) {
-    case POSENC_F64:
-        return ((const double *)from)[index];
-    case POSENC_F32:
-        return (double)((const float *)from)[index];
-    case POSENC_F16:
-        return (double)penc_float_of_f16(((const uint16_t *)from)[index]);
-    case POSENC_BF16:
-        return (double)penc_float_of_bf16(((const uint16_t *)from)[index]);
-    }
-    return 0;
-}
-
-static void penc_store(void *to, posenc_dtype dtype, size_t index, double value) {
-    switch (dtype) {
-    case POSENC_F64:
-        ((double *)to)[index] = value;
-        break;
-    case POSENC_F32:
-        ((float *)to)[index] = (float)value;
-        break;
-    case POSENC_F16:
-        ((uint16_t *)to)[index] = penc_f16_of_double(value);
-        break;
-    case POSENC_BF16:
-        ((uint16_t *)to)[index] = penc_bf16_of_double(value);
-        break;
-    }
-}
-
 posenc_status posenc_convert(const void *from, posenc_dtype from_dtype, void *to,
                              posenc_dtype to_dtype, size_t count, posenc_error *error) {
     if (!posenc_dtype_bytes(from_dtype))
@@ -106,6 +75,7 @@ posenc_status posenc_convert(const void *from, posenc_dtype from_dtype, void *to
         return POSENC_OK;
     }
     for (size_t i = 0; i < count; i++)
-        penc_store(to, to_dtype, i, penc_load(from, from_dtype, i));
+        penc_store_number(to, to_dtype, (ptrdiff_t)i,
+                          penc_load_number(from, from_dtype, (ptrdiff_t)i));
     return POSENC_OK;
 }

@@ -1,0 +1,21 @@
+/* What is inside posenc_frequencies. SPDX-License-Identifier: MIT */
+#ifndef PENC_FREQUENCIES_OBJECT_H
+#define PENC_FREQUENCIES_OBJECT_H
+
+#include "frequencies/ladder.h"
+#include "posenc/frequencies.h"
+
+typedef struct penc_frequency {
+    penc_turns turns; /* exact mode: turns per position */
+    double inv_freq;  /* radians per position, rounded once */
+    float factor;     /* float32 mode: radians per position as frameworks form them */
+} penc_frequency;
+
+struct posenc_frequencies {
+    posenc_spec spec; /* every default filled in */
+    size_t pairs;
+    double attention_factor;
+    penc_frequency frequency[]; /* pairs of them */
+};
+
+#endif
