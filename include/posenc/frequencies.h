@@ -41,7 +41,7 @@ POSENC_API POSENC_CHECKED posenc_status posenc_pairing_parse(const char *text,
 
 /* How angles are formed.
  *   exact:   the angle is the real number position * inverse frequency; what is stored is its cos
- * and sin, correctly rounded (float64: within 1 ulp). float32: as frameworks form it: the inverse
+ * and sin, correctly rounded (float64: within 1 ulp plus 2^-75). float32: as frameworks form it: the inverse
  * frequency rounded to float32, times the position rounded to float32, rounded to float32; then cos
  * and sin of that number, correctly rounded. Models were trained with this; it differs from exact
  * by 0.007 at position 100,000 (base 10000). */
