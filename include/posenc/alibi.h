@@ -2,7 +2,8 @@
  *
  * Head h subtracts slope_h * distance from the attention score of every query and key. Scores are
  * biased after they have been scaled by 1/sqrt(head_dim); nothing is added to embeddings or
- * rotated. Source: Press, Smith, Lewis, "Train Short, Test Long", arXiv:2108.12409.
+ * rotated.
+ * Source: Press, Smith, Lewis, "Train Short, Test Long", arXiv:2108.12409.
  *
  * SPDX-License-Identifier: MIT */
 #ifndef POSENC_ALIBI_H

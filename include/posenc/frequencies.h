@@ -21,7 +21,8 @@ extern "C" {
 #endif
 
 /* Which two channels rotate together. Both are valid, models need the one that they were trained
- * with. half:        (j, j + rotary_dim/2): GPT-NeoX and Hugging Face's Llama ("rotate_half").
+ * with.
+ *   half:        (j, j + rotary_dim/2): GPT-NeoX and Hugging Face's Llama ("rotate_half").
  *   interleaved: (2j, 2j + 1): the RoPE paper, GPT-J, Meta's Llama. */
 typedef enum posenc_pairing {
     POSENC_PAIRING_HALF = 0,
@@ -41,10 +42,11 @@ POSENC_API POSENC_CHECKED posenc_status posenc_pairing_parse(const char *text,
 
 /* How angles are formed.
  *   exact:   the angle is the real number position * inverse frequency; what is stored is its cos
- * and sin, correctly rounded (float64: within 1 ulp plus 2^-75). float32: as frameworks form it: the inverse
- * frequency rounded to float32, times the position rounded to float32, rounded to float32; then cos
- * and sin of that number, correctly rounded. Models were trained with this; it differs from exact
- * by 0.007 at position 100,000 (base 10000). */
+ *            and sin, correctly rounded (float64: within 1 ulp plus 2^-75).
+ *   float32: as frameworks form it: the inverse frequency rounded to float32, times the position
+ *            rounded to float32, rounded to float32; then cos and sin of that number, correctly
+ *            rounded. Models were trained with this; it differs from exact by 0.007 at position
+ *            100,000 (base 10000, head_dim 128). */
 typedef enum posenc_mode { POSENC_MODE_EXACT = 0, POSENC_MODE_FLOAT32 = 1 } posenc_mode;
 
 /* "exact" or "float32"; NULL for other numbers. */

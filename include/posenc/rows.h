@@ -23,8 +23,7 @@ extern "C" {
  *   full_half:        cos: c0 .. cP-1 c0 .. cP-1, sin alike; 2P each       (Hugging Face)
  *   full_interleaved: cos: c0 c0 c1 c1 ..., sin alike; 2P each             (GPT-J, diffusers)
  *   cos_sin:          one row of 2P: c0 .. cP-1 s0 .. sP-1; sin is NULL    (vLLM, SGLang)
- *   pairs:            one row of 2P: c0 s0 c1 s1 ...; sin is NULL          (TensorRT-LLM, complex
- * numbers) */
+ *   pairs:            one row of 2P: c0 s0 c1 s1 ...; sin is NULL          (TensorRT-LLM) */
 typedef enum posenc_row_layout {
     POSENC_ROWS_HALF = 0,
     POSENC_ROWS_FULL_HALF = 1,
@@ -53,7 +52,7 @@ typedef struct posenc_rows {
 /* Writes the rows of `count` positions, position i into row i, attention factor included.
  *
  * In mode exact a float32, float16 or bfloat16 number is the correctly rounded real value; a
- * float64 one is within 1 ulp. In mode float32 the dtype must be float32 or narrower (OUT_OF_RANGE
+ * float64 one is within 1 ulp plus 2^-75. In mode float32 the dtype must be float32 or narrower (OUT_OF_RANGE
  * otherwise). Positions must be within +-POSENC_MAX_POSITION: all are checked before anything is
  * written. `positions`, cos and sin must not overlap one another. Allocates nothing; any number of
  * threads may call it on disjoint rows with the same frequencies. */

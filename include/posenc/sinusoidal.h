@@ -36,8 +36,9 @@ typedef enum posenc_sinusoidal_layout {
  *   truncate: K = (d+1)/2 sines, the last one without its cos; d/2 stays fractional in the exponent
  *             (textbook code made to fit).
  *   zero:     K = (d-1)/2, and (d-1)/2 in the place of d/2; the last column is 0 (tensor2tensor,
- * fairseq). ceil:     Hugging Face's Marian: the sine block is one longer than the cosine block.
- * The same numbers as truncate: two names because people look for either. */
+ *             fairseq).
+ *   ceil:     Hugging Face's Marian: the sine block is one longer than the cosine block. The same
+ *             numbers as truncate: two names because people look for either. */
 typedef enum posenc_odd_rule {
     POSENC_ODD_REFUSE = 0,
     POSENC_ODD_TRUNCATE = 1,

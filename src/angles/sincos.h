@@ -9,8 +9,8 @@ typedef struct penc_sincos {
     double cos, sin;
 } penc_sincos;
 
-/* By one fixed sequence of float64 operations: within 1 ulp plus 2^-75, the same bytes everywhere. These are
- * the float64 rows. */
+/* By one fixed sequence of float64 operations: within 1 ulp plus 2^-75, the same bytes everywhere.
+ * These are the float64 rows. */
 penc_sincos penc_sincos_double(const penc_angle *angle);
 
 /* With all the bits, then rounded to nearest to `dtype` (returned widened to float64). The slow
