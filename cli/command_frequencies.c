@@ -1,0 +1,79 @@
+/* posenc frequencies. SPDX-License-Identifier: MIT */
+#include "commands.h"
+#include "output.h"
+#include "spec_options.h"
+
+#include <stdio.h>
+
+static const double turn = 6.283185307179586477;
+
+static void print_json(const spec_choice *choice) {
+    size_t pairs = posenc_frequencies_pairs(choice->frequencies);
+    json_open(NULL, '{');
+    json_string("mode", posenc_mode_name(choice->mode));
+    json_open("inv_freq", '[');
+    for (size_t pair = 0; pair < pairs; pair++)
+        json_number(NULL, posenc_frequencies_inv_freq(choice->frequencies, pair, choice->mode),
+                    choice->mode == POSENC_MODE_EXACT ? POSENC_F64 : POSENC_F32);
+    json_close();
+    json_open("wavelengths", '[');
+    for (size_t pair = 0; pair < pairs; pair++)
+        json_number(NULL,
+                    turn / posenc_frequencies_inv_freq(choice->frequencies, pair, choice->mode),
+                    POSENC_F64);
+    json_close();
+    json_number("attention_factor", posenc_frequencies_attention_factor(choice->frequencies),
+                POSENC_F64);
+    spec_choice_report(choice, 1);
+    json_close();
+    json_end();
+}
+
+static void print_text(const spec_choice *choice) {
+    const posenc_spec *spec = posenc_frequencies_spec(choice->frequencies);
+    size_t pairs = posenc_frequencies_pairs(choice->frequencies), start = spec->rotary_start;
+    char text[CLI_NUMBER_TEXT];
+    number_text(spec->base, 0, text);
+    printf("head_dim %zu, rotary_dim %zu from channel %zu, base %s, pairing %s, mode %s\n",
+           spec->head_dim, spec->rotary_dim, start, text, posenc_pairing_name(spec->pairing),
+           posenc_mode_name(choice->mode));
+    spec_choice_report(choice, 0);
+    printf("attention factor %g\n\n%5s  %-14s %24s %24s\n",
+           posenc_frequencies_attention_factor(choice->frequencies), "pair", "channels",
+           "radians per position", "positions per turn");
+    for (size_t pair = 0; pair < pairs; pair++) {
+        int half = spec->pairing == POSENC_PAIRING_HALF;
+        size_t a = start + (half ? pair : 2 * pair), b = half ? a + pairs : a + 1;
+        double inv_freq = posenc_frequencies_inv_freq(choice->frequencies, pair, choice->mode);
+        char channels[64], wavelength[CLI_NUMBER_TEXT];
+        snprintf(channels, sizeof channels, "(%zu, %zu)", a, b);
+        number_text(inv_freq, choice->mode == POSENC_MODE_FLOAT32, text);
+        snprintf(wavelength, sizeof wavelength, "%.6g", turn / inv_freq);
+        printf("%5zu  %-14s %24s %24s\n", pair, channels, text, wavelength);
+    }
+}
+
+static int run(const cli_arguments *arguments) {
+    spec_choice choice;
+    int status = spec_choice_get(arguments, 0, &choice);
+    if (status)
+        return status;
+    if (cli_wants_json(arguments))
+        print_json(&choice);
+    else
+        print_text(&choice);
+    spec_choice_free(&choice);
+    return CLI_DONE;
+}
+
+const cli_command command_frequencies = {"frequencies",
+                                         "",
+                                         0,
+                                         "inverse frequency and wavelength of every pair",
+                                         "The inverse frequency (radians per position) and the "
+                                         "wavelength of every pair of channels, and\n"
+                                         "which channels pair.\n\n"
+                                         "  posenc frequencies --head-dim 128 --base 500000",
+                                         spec_options,
+                                         NULL,
+                                         run};

@@ -1,0 +1,127 @@
+/* Lists of positions as people write them. SPDX-License-Identifier: MIT */
+#include "position_list.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char grammar[] = "must be N, START:STOP, START:STOP:STEP or a list such as 3,5,-2 "
+                              "(for one position P write P:P+1)";
+
+/* Reads numbers separated by ':' up to `end`; returns how many (0 if the text is no such thing). */
+static int read_numbers(const char *text, const char *end, double numbers[3]) {
+    int count = 0;
+    for (;;) {
+        char *after;
+        if (text == end || count == 3 || strchr(" \t\n+", *text))
+            return 0;
+        numbers[count++] = strtod(text, &after);
+        if (after == text || after > end)
+            return 0;
+        if (after == end)
+            return count;
+        if (*after != ':')
+            return 0;
+        text = after + 1;
+    }
+}
+
+static int piece_of_numbers(const double numbers[3], int count, position_piece *piece) {
+    *piece = (position_piece){numbers[0], 1.0, 1};
+    if (count == 1)
+        return 1;
+    piece->step = count == 3 ? numbers[2] : 1.0;
+    double steps = ceil((numbers[1] - numbers[0]) / piece->step);
+    if (piece->step == 0.0 || !(steps < 0x1p52))
+        return 0;
+    piece->count = steps > 0 ? (uint64_t)steps : 0;
+    return 1;
+}
+
+static int numbers_are_valid(const double numbers[3], int count, int whole) {
+    for (int i = 0; i < count; i++) {
+        if (!(fabs(numbers[i]) <= 0x1p40) || (whole && numbers[i] != floor(numbers[i])))
+            return 0;
+    }
+    return 1;
+}
+
+static int parse_piece(const cli_arguments *arguments, const char *text, const char *end, int whole,
+                       position_piece *piece) {
+    double numbers[3];
+    int count = read_numbers(text, end, numbers);
+    int length = (int)(end - text);
+    if (count == 0)
+        return cli_fail(arguments, "--positions: \"%.*s\" %s", length, text, grammar);
+    if (!numbers_are_valid(numbers, count, whole))
+        return cli_fail(arguments, "--positions: \"%.*s\" must be made of %snumbers within +-2^40",
+                        length, text, whole ? "whole " : "");
+    if (!piece_of_numbers(numbers, count, piece))
+        return cli_fail(arguments, "--positions: \"%.*s\" must have a step that is not 0", length,
+                        text);
+    return CLI_DONE;
+}
+
+/* A number alone is a count. */
+static int parse_count(const cli_arguments *arguments, const char *text, position_list *list) {
+    position_piece *piece = &list->pieces[0];
+    if (piece->start < 0 || piece->start != floor(piece->start))
+        return cli_fail(arguments, "--positions: \"%s\" is one number and so a count: it %s", text,
+                        grammar);
+    *piece = (position_piece){0.0, 1.0, (uint64_t)piece->start};
+    list->count = piece->count;
+    return CLI_DONE;
+}
+
+int position_list_get(const cli_arguments *arguments, uint64_t default_count, int whole,
+                      position_list *list) {
+    const char *text = cli_value(arguments, "positions");
+    size_t pieces = 1;
+    for (const char *at = text; at && *at; at++)
+        pieces += *at == ',';
+    *list = (position_list){calloc(pieces, sizeof *list->pieces), 0, 0};
+    if (!list->pieces)
+        return cli_fail(arguments, "no memory for %zu positions", pieces);
+    if (!text) {
+        list->pieces[0] = (position_piece){0.0, 1.0, default_count};
+        list->piece_count = 1;
+        list->count = default_count;
+        return CLI_DONE;
+    }
+    int status = CLI_DONE;
+    for (const char *at = text; !status && list->piece_count < pieces;) {
+        const char *end = at + strcspn(at, ",");
+        position_piece *piece = &list->pieces[list->piece_count++];
+        status = parse_piece(arguments, at, end, whole, piece);
+        list->count += piece->count;
+        at = *end ? end + 1 : end;
+    }
+    if (!status && pieces == 1 && !strchr(text, ':'))
+        status = parse_count(arguments, text, list);
+    if (status)
+        position_list_free(list);
+    return status;
+}
+
+void position_list_free(position_list *list) {
+    free(list->pieces);
+    *list = (position_list){NULL, 0, 0};
+}
+
+void position_list_reals(const position_list *list, uint64_t first, size_t count, double *to) {
+    for (size_t i = 0; count; i++) {
+        const position_piece *piece = &list->pieces[i];
+        for (; first < piece->count && count; first++, count--)
+            *to++ = piece->start + piece->step * (double)first;
+        first -= piece->count;
+    }
+}
+
+void position_list_integers(const position_list *list, uint64_t first, size_t count, int64_t *to) {
+    for (size_t i = 0; count; i++) {
+        const position_piece *piece = &list->pieces[i];
+        for (; first < piece->count && count; first++, count--)
+            *to++ = (int64_t)piece->start + (int64_t)piece->step * (int64_t)first;
+        first -= piece->count;
+    }
+}
