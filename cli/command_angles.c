@@ -146,11 +146,10 @@ const cli_command command_angles = {
     "",
     0,
     "cos and sin rows of a list of positions",
-    "The cos and sin rows by which a model rotates at some positions. Prints the head of the "
-    "table, all\n"
-    "of it with --json.\n\n"
+    "The cos and sin rows by which a model rotates at some positions. Prints the head\n"
+    "of the table, all of it with --json.\n\n"
     "  posenc angles --head-dim 128 --positions 0:4,100000,1000000\n"
-    "  posenc angles --head-dim 128 --positions 1000000:1000001 --mode float32 --json",
+    "  posenc angles --head-dim 128 --positions 7:8 --mode float32 --json",
     options,
     spec_options,
     run};

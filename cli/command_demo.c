@@ -21,9 +21,9 @@ const cli_command command_demo = {
     "",
     0,
     "the encodings demonstrated, with the numbers explained",
-    "Demonstrates sinusoids, RoPE and ALiBi, answers what an interviewer asks next by numbers, "
-    "and\n"
-    "rotates queries and keys of a trained model. --json prints the numbers alone.",
+    "Demonstrates sinusoids, RoPE and ALiBi, answers what an interviewer asks next by\n"
+    "numbers, and rotates queries and keys of a trained model. --json prints the\n"
+    "numbers alone.",
     NULL,
     NULL,
     run};

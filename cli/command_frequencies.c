@@ -66,14 +66,14 @@ static int run(const cli_arguments *arguments) {
     return CLI_DONE;
 }
 
-const cli_command command_frequencies = {"frequencies",
-                                         "",
-                                         0,
-                                         "inverse frequency and wavelength of every pair",
-                                         "The inverse frequency (radians per position) and the "
-                                         "wavelength of every pair of channels, and\n"
-                                         "which channels pair.\n\n"
-                                         "  posenc frequencies --head-dim 128 --base 500000",
-                                         spec_options,
-                                         NULL,
-                                         run};
+const cli_command command_frequencies = {
+    "frequencies",
+    "",
+    0,
+    "inverse frequency and wavelength of every pair",
+    "The inverse frequency (radians per position) and the wavelength (positions per\n"
+    "turn) of every pair of channels, and which channels pair.\n\n"
+    "  posenc frequencies --head-dim 128 --base 500000",
+    spec_options,
+    NULL,
+    run};

@@ -286,12 +286,11 @@ const cli_command command_rotate = {
     "IN.npy",
     1,
     "rotate the queries or keys in an .npy file (RoPE)",
-    "Rotates an array of queries or keys (float16, float32, float64 or bfloat16; any size: it is "
-    "read in\n"
-    "blocks) and writes one of the same dtype, shape and order.\n\n"
-    "  posenc rotate q.npy -o rotated.npy --pairing half --axes tokens,heads,head_dim\n"
-    "  posenc rotate k.npy -o rotated.npy --positions 1000:1096 --base 500000\n"
-    "  posenc rotate rotated.npy -o q.npy --pairing half --inverse",
+    "Rotates an array of queries or keys (float16, float32, float64, bfloat16; of any\n"
+    "size: it is read in blocks) and writes one of the same dtype, shape and order.\n\n"
+    "  posenc rotate q.npy -o turned.npy --axes tokens,heads,head_dim\n"
+    "  posenc rotate k.npy -o turned.npy --positions 1000:1096 --base 500000\n"
+    "  posenc rotate turned.npy -o q.npy --axes tokens,heads,head_dim --inverse",
     options,
     spec_options,
     run};

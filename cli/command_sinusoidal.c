@@ -152,12 +152,13 @@ const cli_command command_sinusoidal = {
     "",
     0,
     "sinusoidal position tables in every convention",
-    "Sinusoidal position table: row of position p holds sin and cos of p * base^(-k/(D/2 - "
-    "shift)).\n"
-    "Prints the head of the table, all of it with --json or -o.\n\n"
-    "  posenc sinusoidal --positions 512 --dim 64 -o table.npy          the paper's table\n"
-    "  posenc sinusoidal --positions 1500 --dim 384 --layout sin-cos --shift 1   Whisper\n"
-    "  posenc sinusoidal --positions 0.25,999.5 --dim 320 --layout cos-sin   diffusion time",
+    "Sinusoidal position table: the row of position p holds sin and cos of\n"
+    "p * base^(-k/(D/2 - shift)). Prints the head of the table, all of it with\n"
+    "--json or -o.\n\n"
+    "The paper's table, Whisper's, and diffusion timesteps:\n"
+    "  posenc sinusoidal --positions 512 --dim 64 -o table.npy\n"
+    "  posenc sinusoidal --positions 1500 --dim 384 --layout sin-cos --shift 1\n"
+    "  posenc sinusoidal --positions 0.25,999.5 --dim 320 --layout cos-sin",
     options,
     NULL,
     run};
