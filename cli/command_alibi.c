@@ -74,7 +74,7 @@ static int print_json(alibi_job *job) {
     json_open(NULL, '{');
     json_open("slopes", '[');
     for (size_t head = 0; head < job->spec.heads; head++)
-        json_number(NULL, job->slopes[head], POSENC_F64);
+        json_number(NULL, job->slopes[head]);
     json_close();
     json_open("bias", '[');
     for (job->head = 0; !status && job->head < job->spec.heads; job->head++) {

@@ -13,17 +13,14 @@ static void print_json(const spec_choice *choice) {
     json_string("mode", posenc_mode_name(choice->mode));
     json_open("inv_freq", '[');
     for (size_t pair = 0; pair < pairs; pair++)
-        json_number(NULL, posenc_frequencies_inv_freq(choice->frequencies, pair, choice->mode),
-                    choice->mode == POSENC_MODE_EXACT ? POSENC_F64 : POSENC_F32);
+        json_number(NULL, posenc_frequencies_inv_freq(choice->frequencies, pair, choice->mode));
     json_close();
     json_open("wavelengths", '[');
     for (size_t pair = 0; pair < pairs; pair++)
         json_number(NULL,
-                    turn / posenc_frequencies_inv_freq(choice->frequencies, pair, choice->mode),
-                    POSENC_F64);
+                    turn / posenc_frequencies_inv_freq(choice->frequencies, pair, choice->mode));
     json_close();
-    json_number("attention_factor", posenc_frequencies_attention_factor(choice->frequencies),
-                POSENC_F64);
+    json_number("attention_factor", posenc_frequencies_attention_factor(choice->frequencies));
     spec_choice_report(choice, 1);
     json_close();
     json_end();
@@ -33,7 +30,7 @@ static void print_text(const spec_choice *choice) {
     const posenc_spec *spec = posenc_frequencies_spec(choice->frequencies);
     size_t pairs = posenc_frequencies_pairs(choice->frequencies), start = spec->rotary_start;
     char text[CLI_NUMBER_TEXT];
-    number_text(spec->base, 0, text);
+    number_text(spec->base, text);
     printf("head_dim %zu, rotary_dim %zu from channel %zu, base %s, pairing %s, mode %s\n",
            spec->head_dim, spec->rotary_dim, start, text, posenc_pairing_name(spec->pairing),
            posenc_mode_name(choice->mode));
@@ -47,7 +44,7 @@ static void print_text(const spec_choice *choice) {
         double inv_freq = posenc_frequencies_inv_freq(choice->frequencies, pair, choice->mode);
         char channels[64], wavelength[CLI_NUMBER_TEXT];
         snprintf(channels, sizeof channels, "(%zu, %zu)", a, b);
-        number_text(inv_freq, choice->mode == POSENC_MODE_FLOAT32, text);
+        number_text(inv_freq, text);
         snprintf(wavelength, sizeof wavelength, "%.6g", turn / inv_freq);
         printf("%5zu  %-14s %24s %24s\n", pair, channels, text, wavelength);
     }

@@ -142,7 +142,12 @@ static int run(const cli_arguments *arguments) {
         status = position_list_get(arguments, 0, 0, &job.positions);
     if (status)
         return status;
-    status = write_table(&job);
+    posenc_error error;
+    if (posenc_sinusoidal(&job.spec, NULL, 0, job.dtype, 0, NULL,
+                          &error)) /* before anything is printed */
+        status = cli_fail_error(arguments, NULL, &error);
+    else
+        status = write_table(&job);
     position_list_free(&job.positions);
     return status;
 }

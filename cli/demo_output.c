@@ -42,6 +42,6 @@ void demo_numbers(const char *key, const double *numbers, size_t count) {
         return;
     json_open(key, '[');
     for (size_t i = 0; i < count; i++)
-        json_number(NULL, numbers[i], POSENC_F64);
+        json_number(NULL, numbers[i]);
     json_close();
 }

@@ -6,11 +6,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-void number_text(double value, int is_float, char text[CLI_NUMBER_TEXT]) {
-    int digits = is_float ? 6 : 15, most = is_float ? 9 : 17;
-    for (; digits <= most; digits++) {
+void number_text(double value, char text[CLI_NUMBER_TEXT]) {
+    for (int digits = 15; digits <= 17; digits++) {
         snprintf(text, CLI_NUMBER_TEXT, "%.*g", digits, value);
-        if (is_float ? (double)strtof(text, NULL) == value : strtod(text, NULL) == value)
+        if (strtod(text, NULL) == value)
             return;
     }
 }
@@ -61,14 +60,14 @@ void json_string(const char *key, const char *value) {
     put_text(value);
 }
 
-void json_number(const char *key, double value, posenc_dtype dtype) {
+void json_number(const char *key, double value) {
     char text[CLI_NUMBER_TEXT];
     begin_value(key);
     if (!isfinite(value)) {
         fputs("null", stdout);
         return;
     }
-    number_text(value, dtype != POSENC_F64, text);
+    number_text(value, text);
     fputs(text, stdout);
 }
 

@@ -99,7 +99,7 @@ void spec_choice_free(spec_choice *choice) {
 
 static void note_text(const posenc_note *note, char text[CLI_NUMBER_TEXT]) {
     if (note->value.kind == POSENC_NUMBER_REAL)
-        number_text(note->value.as.real, 0, text);
+        number_text(note->value.as.real, text);
     else if (note->value.kind == POSENC_NUMBER_SIZE)
         snprintf(text, CLI_NUMBER_TEXT, "%" PRIu64, note->value.as.size);
     else

@@ -109,7 +109,7 @@ static int print_json_block(const table_job *job, void *target, uint64_t first, 
     for (size_t row = 0; row < count; row++) {
         json_open(NULL, '[');
         for (size_t i = columns->first; i < columns->first + columns->count; i++)
-            json_number(NULL, number_at(job, numbers, row * job->width + i), job->dtype);
+            json_number(NULL, number_at(job, numbers, row * job->width + i));
         json_close();
     }
     return CLI_DONE;
@@ -123,13 +123,27 @@ int table_to_json(const table_job *job, size_t first_column, size_t columns) {
 /* A terminal shows this much of a table. */
 enum { TEXT_ROWS = 16, TEXT_COLUMNS = 6 };
 
+/* The header comes with the first row, so that nothing is printed if that fails. */
+static void print_text_header(const table_job *job, size_t columns) {
+    printf("%13s", job->label);
+    for (size_t i = 0; i < columns; i++) {
+        if (job->names_pairs)
+            printf("      %s %zu", i % 2 ? "sin" : "cos", i / 2);
+        else
+            printf(" %10zu", i);
+    }
+    putchar('\n');
+}
+
 static int print_text_block(const table_job *job, void *target, uint64_t first, size_t count,
                             const void *numbers) {
     (void)target;
     size_t columns = job->width < TEXT_COLUMNS ? job->width : TEXT_COLUMNS;
+    if (first == 0)
+        print_text_header(job, columns);
     for (size_t row = 0; row < count; row++) {
         char label[CLI_NUMBER_TEXT];
-        number_text(job->label_of(job->context, first + row), 0, label);
+        number_text(job->label_of(job->context, first + row), label);
         printf("%13s", label);
         for (size_t i = 0; i < columns; i++)
             printf(" %10.6f", number_at(job, numbers, row * job->width + i));
@@ -140,14 +154,6 @@ static int print_text_block(const table_job *job, void *target, uint64_t first, 
 
 int table_to_text(const table_job *job) {
     uint64_t rows = job->rows < TEXT_ROWS ? job->rows : TEXT_ROWS;
-    printf("%13s", job->label);
-    for (size_t i = 0; i < job->width && i < TEXT_COLUMNS; i++) {
-        if (job->names_pairs)
-            printf("      %s %zu", i % 2 ? "sin" : "cos", i / 2);
-        else
-            printf(" %10zu", i);
-    }
-    putchar('\n');
     int status = for_each_block(job, rows, print_text_block, NULL);
     if (!status && (rows < job->rows || job->width > TEXT_COLUMNS))
         printf("(the table has %" PRIu64 " rows of %zu; all of it: --json or -o FILE.npy)\n",

@@ -51,8 +51,8 @@ typedef struct posenc_rows {
 
 /* Writes the rows of `count` positions, position i into row i, attention factor included.
  *
- * In mode exact a float32, float16 or bfloat16 number is the correctly rounded real value; a
- * float64 one is within 1 ulp plus 2^-75. In mode float32 the dtype must be float32 or narrower (OUT_OF_RANGE
+ * In mode exact a float32, float16 or bfloat16 number is the correctly rounded real value; a float64
+ * one is within 1 ulp plus 2^-75. In mode float32 the dtype must be float32 or narrower (OUT_OF_RANGE
  * otherwise). Positions must be within +-POSENC_MAX_POSITION: all are checked before anything is
  * written. `positions`, cos and sin must not overlap one another. Allocates nothing; any number of
  * threads may call it on disjoint rows with the same frequencies. */

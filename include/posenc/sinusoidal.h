@@ -55,7 +55,7 @@ typedef struct posenc_sinusoidal_spec {
                                 then d must be at least 4 */
     double base;             /* 1e-6 ... 1e30; 0: 10000 */
     double scale;            /* multiplies every frequency: 1e-30 ... 1e6 or negative alike; 0: 1 */
-    double start;            /* added to every position (exactly rounded in float64) */
+    double start;            /* -2^40 ... 2^40, added to every position in float64 */
     posenc_odd_rule odd;     /* needed if dim is odd */
     int has_padding;         /* 1: rows whose position equals padding_position are all 0 */
     double padding_position; /* compared with the position as given, before start is added */
@@ -67,10 +67,10 @@ typedef struct posenc_sinusoidal_spec {
             POSENC_ODD_REFUSE, 0, 0.0                                                              \
     }
 
-/* Writes the rows of `count` positions (any real numbers with |start + position| <= 2^40,
- * fractional and negative ones included) to `table`, row i at element i * row_stride (0: dim).
- * float32, float16 and bfloat16 values are correctly rounded, float64 ones within 1 ulp plus
- * 2^-75, as long as the angle stays below 2^60 radians.
+/* Writes the rows of `count` positions (any real numbers from -2^40 to 2^40, fractional and negative
+ * ones included) to `table`, row i at element i * row_stride (0: dim). float32, float16 and bfloat16
+ * values are correctly rounded, float64 ones within 1 ulp plus 2^-75, as long as the angle stays
+ * below 2^60 radians.
  * `positions` may be NULL: then 0, 1, 2, ... `table` must not overlap `positions`. All is checked
  * before anything is written. Fails with NULL_POINTER, OUT_OF_RANGE or OVERFLOW. Computes the
  * frequencies anew in each call (about 10 microseconds per frequency): make the whole table in one
