@@ -14,6 +14,7 @@
 #ifndef POSENC_FREQUENCIES_H
 #define POSENC_FREQUENCIES_H
 
+#include "posenc/scaling.h"
 #include "posenc/status.h"
 
 #ifdef __cplusplus
@@ -64,10 +65,13 @@ typedef struct posenc_spec {
     size_t rotary_start;    /* the first of them: rotary_start + rotary_dim <= head_dim */
     double base;            /* rope_theta: 1e-6 ... 1e30; 0: 10000 */
     posenc_pairing pairing; /* 0: half */
+    uint64_t
+        max_positions; /* the model's maximum, for scalings that ask for it; bounds no position */
+    const posenc_scaling *scaling; /* NULL: none. Read during posenc_frequencies_create only */
 } posenc_spec;
 
 #define POSENC_SPEC_INIT                                                                           \
-    { sizeof(posenc_spec), 0, 0, 0, 0.0, POSENC_PAIRING_HALF }
+    { sizeof(posenc_spec), 0, 0, 0, 0.0, POSENC_PAIRING_HALF, 0, NULL }
 
 /* Something that was assumed while a spec was resolved. */
 typedef enum posenc_note_kind { POSENC_NOTE_DEFAULTED = 0 } posenc_note_kind;
@@ -89,9 +93,10 @@ typedef struct posenc_notes {
 /* Resolved frequencies (opaque, immutable). */
 typedef struct posenc_frequencies posenc_frequencies;
 
-/* Resolves `spec`. `seq_len` is the context length that scalings which depend on one are resolved
- * for; none does yet, so any value (0 for unknown) gives the same frequencies; it bounds no
- * position. `notes` may be NULL. The result in *frequencies is freed with
+/* Resolves `spec`. `seq_len` is the context length for scalings that depend on one (dynamic, longrope),
+ * which require it; others ignore it. It chooses frequencies only and bounds no position; the
+ * frequencies of each length are a value of their own, so every sequence of a batch may have its own.
+ * `notes` may be NULL. The result in *frequencies is freed with
  * posenc_frequencies_destroy. Fails with NULL_POINTER, OUT_OF_RANGE (naming the member) or
  * OUT_OF_MEMORY; *frequencies is then NULL. */
 POSENC_API POSENC_CHECKED posenc_status posenc_frequencies_create(const posenc_spec *spec,
@@ -111,10 +116,17 @@ POSENC_API size_t posenc_frequencies_pairs(const posenc_frequencies *frequencies
 POSENC_API double posenc_frequencies_inv_freq(const posenc_frequencies *frequencies, size_t pair,
                                               posenc_mode mode);
 
-/* The number that multiplies cos and sin; 1 for every spec of this version. */
-POSENC_API double posenc_frequencies_attention_factor(const posenc_frequencies *frequencies);
+/* The number that multiplies cos and sin: the correctly rounded float64 in mode exact, the float32 factor
+ * in mode float32. 1 except for yarn and longrope. */
+POSENC_API double posenc_frequencies_attention_factor(const posenc_frequencies *frequencies,
+                                                      posenc_mode mode);
 
-/* The spec with every default filled in; lives as long as `frequencies`. */
+/* What multi-head latent attention models of the DeepSeek family multiply their softmax scale by beside
+ * it: g(s, mscale_all_dim)^2 under yarn, 1 otherwise. For the caller's attention; no row contains it. */
+POSENC_API double posenc_frequencies_softmax_factor(const posenc_frequencies *frequencies);
+
+/* The spec with every default filled in; lives as long as `frequencies`. Its `scaling` is a copy whose
+ * lists are NULL (they were the caller's). */
 POSENC_API const posenc_spec *posenc_frequencies_spec(const posenc_frequencies *frequencies);
 
 #ifdef __cplusplus

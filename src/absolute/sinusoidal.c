@@ -135,7 +135,7 @@ static void penc_sinusoidal_frequency(const penc_sinusoidal_job *job, const penc
         penc_position position =
             penc_position_of_double(job->spec->start + penc_position_at(job->positions, row));
         penc_angle angle = penc_angle_at(&position, turns);
-        penc_sincos value = penc_sincos_rounded(&angle, job->dtype);
+        penc_sincos value = penc_sincos_rounded(&angle, NULL, job->dtype);
         if (penc_is_padding(job, row))
             value = (penc_sincos){0.0, 0.0};
         ptrdiff_t start = (ptrdiff_t)row * job->stride;

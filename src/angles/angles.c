@@ -42,12 +42,25 @@ static penc_row_shape penc_row_shape_of(posenc_row_layout layout, size_t pairs) 
     return (penc_row_shape){1, 0, 0};
 }
 
-static penc_angle penc_angle_in_mode(const penc_frequency *frequency, int64_t position,
-                                     posenc_mode mode) {
-    if (mode == POSENC_MODE_FLOAT32)
-        return penc_angle_of_radians(frequency->factor * (float)position);
-    penc_position exact = penc_position_of_integer(position);
-    return penc_angle_at(&exact, &frequency->turns);
+/* Mode exact: position times frequency as a real number, times the attention factor, rounded once. */
+static penc_sincos penc_exact_value(const posenc_frequencies *frequencies, size_t pair,
+                                    int64_t position, posenc_dtype dtype) {
+    penc_magnitude magnitude = {frequencies->attention.exact, frequencies->attention_factor};
+    penc_position place = penc_position_of_integer(position);
+    penc_angle angle = penc_angle_at(&place, &frequencies->frequency[pair].turns);
+    return penc_sincos_rounded(&angle, frequencies->has_attention ? &magnitude : NULL, dtype);
+}
+
+/* Mode float32: as frameworks do it, the product, cos and sin, and the attention factor's product each
+ * rounded to float32; narrower types are rounded from that. */
+static penc_sincos penc_framework_value(const posenc_frequencies *frequencies, size_t pair,
+                                        int64_t position) {
+    penc_angle angle = penc_angle_of_radians(frequencies->frequency[pair].factor * (float)position);
+    penc_sincos value = penc_sincos_rounded(&angle, NULL, POSENC_F32);
+    float attention = (float)frequencies->attention.framework;
+    value.cos = (double)((float)value.cos * attention);
+    value.sin = (double)((float)value.sin * attention);
+    return value;
 }
 
 static void penc_write_row(const posenc_frequencies *frequencies, int64_t position,
@@ -55,8 +68,9 @@ static void penc_write_row(const posenc_frequencies *frequencies, int64_t positi
     penc_row_shape shape = penc_row_shape_of(rows->layout, frequencies->pairs);
     void *sin_array = rows->sin ? rows->sin : rows->cos;
     for (size_t pair = 0; pair < frequencies->pairs; pair++) {
-        penc_angle angle = penc_angle_in_mode(&frequencies->frequency[pair], position, rows->mode);
-        penc_sincos value = penc_sincos_rounded(&angle, rows->dtype);
+        penc_sincos value = rows->mode == POSENC_MODE_FLOAT32
+                                ? penc_framework_value(frequencies, pair, position)
+                                : penc_exact_value(frequencies, pair, position, rows->dtype);
         ptrdiff_t at = start + (ptrdiff_t)(pair * shape.step);
         penc_store_number(rows->cos, rows->dtype, at, value.cos);
         penc_store_number(sin_array, rows->dtype, at + (ptrdiff_t)shape.sin_offset, value.sin);

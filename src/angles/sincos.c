@@ -97,11 +97,17 @@ static void penc_dtype_precision(posenc_dtype dtype, int *bits, int *min_exponen
     *min_exponent = precision[dtype].min_exponent;
 }
 
-penc_sincos penc_sincos_wide(const penc_angle *angle, posenc_dtype dtype) {
+penc_sincos penc_sincos_wide(const penc_angle *angle, const penc_magnitude *magnitude,
+                             posenc_dtype dtype) {
     int bits, min_exponent;
     penc_dtype_precision(dtype, &bits, &min_exponent);
     penc_real cosine = {penc_series(&angle->radians, 0), 0};
     penc_real sine = {penc_series(&angle->radians, 1), 0};
+    if (magnitude) {
+        cosine.significand = penc_wide_multiply(&cosine.significand, &magnitude->exact.significand);
+        sine.significand = penc_wide_multiply(&sine.significand, &magnitude->exact.significand);
+        cosine.exponent = sine.exponent = magnitude->exact.exponent;
+    }
     return penc_unfold(angle, penc_real_round(&cosine, bits, min_exponent),
                        penc_real_round(&sine, bits, min_exponent));
 }
@@ -127,12 +133,18 @@ static int penc_settled(double value, posenc_dtype dtype, double *rounded) {
     return penc_narrow(value - margin, dtype) == *rounded;
 }
 
-penc_sincos penc_sincos_rounded(const penc_angle *angle, posenc_dtype dtype) {
-    penc_sincos value = penc_sincos_double(angle), rounded;
-    if (dtype == POSENC_F64)
-        return value;
+penc_sincos penc_sincos_rounded(const penc_angle *angle, const penc_magnitude *magnitude,
+                                posenc_dtype dtype) {
+    penc_sincos value, rounded;
+    if (dtype == POSENC_F64) /* a float64 product would not stay within 1 ulp */
+        return magnitude ? penc_sincos_wide(angle, magnitude, dtype) : penc_sincos_double(angle);
+    value = penc_sincos_double(angle);
+    if (magnitude) {
+        value.cos *= magnitude->rounded;
+        value.sin *= magnitude->rounded;
+    }
     if (penc_settled(value.cos, dtype, &rounded.cos) &&
         penc_settled(value.sin, dtype, &rounded.sin))
         return rounded;
-    return penc_sincos_wide(angle, dtype);
+    return penc_sincos_wide(angle, magnitude, dtype);
 }

@@ -1,6 +1,8 @@
 /* Logarithms and powers of two in wide fixed point. SPDX-License-Identifier: MIT */
 #include "base/power.h"
 
+#include <math.h>
+
 /* Constants made by tools/constants.py: floor(x * 2^256), lowest limb first. */
 const penc_wide penc_inverse_turn = {{UINT64_C(0x7f9458eaf7aef158), UINT64_C(0x36d8a5664f10e410),
                                       UINT64_C(0x7f09d5f47d4d3770), UINT64_C(0x28be60db9391054a),
@@ -8,9 +10,9 @@ const penc_wide penc_inverse_turn = {{UINT64_C(0x7f9458eaf7aef158), UINT64_C(0x3
 const penc_wide penc_turn = {{UINT64_C(0x105df531d89cd912), UINT64_C(0x48127044533e63a0),
                               UINT64_C(0x2633145c06e0e689), UINT64_C(0x487ed5110b4611a6),
                               UINT64_C(0x0000000000000006)}};
-static const penc_wide penc_ln2 = {{UINT64_C(0x8a0d175b8baafa2b), UINT64_C(0x40f343267298b62d),
-                                    UINT64_C(0xc9e3b39803f2f6af), UINT64_C(0xb17217f7d1cf79ab),
-                                    UINT64_C(0x0000000000000000)}};
+const penc_wide penc_ln2 = {{UINT64_C(0x8a0d175b8baafa2b), UINT64_C(0x40f343267298b62d),
+                             UINT64_C(0xc9e3b39803f2f6af), UINT64_C(0xb17217f7d1cf79ab),
+                             UINT64_C(0x0000000000000000)}};
 static const penc_wide penc_log2_e = {{UINT64_C(0x164a2cd9a342648f), UINT64_C(0xd6aef551bad2b4b1),
                                        UINT64_C(0x7d0ffda0d23a7d11), UINT64_C(0x71547652b82fe177),
                                        UINT64_C(0x0000000000000001)}};
@@ -60,11 +62,39 @@ penc_exponent penc_log2(double x) {
     return penc_exponent_sum(exponent, &log, m < one);
 }
 
+penc_exponent penc_exponent_subtract(const penc_exponent *a, const penc_exponent *b) {
+    penc_exponent result = *a;
+    if (a->negative != b->negative) {
+        result.magnitude = penc_wide_add(&a->magnitude, &b->magnitude);
+    } else if (penc_wide_compare(&a->magnitude, &b->magnitude) >= 0) {
+        result.magnitude = penc_wide_subtract(&a->magnitude, &b->magnitude);
+    } else {
+        result.magnitude = penc_wide_subtract(&b->magnitude, &a->magnitude);
+        result.negative = !a->negative;
+    }
+    return result;
+}
+
+penc_exponent penc_log2_wide(const penc_wide *x) {
+    /* x = d * (1 + r) with a float64 d just below x, so that r < 2^-51; ln(1 + r) = r - r^2/2 + ... */
+    int lead = penc_wide_log2_floor(x);
+    penc_wide top = penc_wide_shift(x, 52 - lead); /* 53 bits in the integer limb */
+    uint64_t d = top.limb[PENC_WIDE_LIMBS - 1];
+    penc_wide one = penc_wide_of_integer(1), r = penc_wide_divide_by(&top, d);
+    r = penc_wide_subtract(&r, &one);
+    penc_exponent log_d = penc_log2(ldexp((double)d, lead - 52));
+    penc_wide term = r, log = {{0}};
+    for (uint64_t k = 1; !penc_wide_is_zero(&term); k++) {
+        penc_wide part = penc_wide_divide_by(&term, k);
+        log = k % 2 ? penc_wide_add(&log, &part) : penc_wide_subtract(&log, &part);
+        term = penc_wide_multiply(&term, &r);
+    }
+    penc_exponent log_rest = {1, penc_wide_multiply(&log, &penc_log2_e)};
+    return penc_exponent_subtract(&log_d, &log_rest);
+}
+
 penc_exponent penc_exponent_of(double x) {
-    int exponent;
-    penc_exponent e = {x < 0, {{0}}};
-    penc_wide m = penc_wide_of_integer(penc_split_double(x < 0 ? -x : x, &exponent));
-    e.magnitude = penc_wide_shift(&m, exponent);
+    penc_exponent e = {x < 0, penc_wide_of_double(x < 0 ? -x : x)};
     return e;
 }
 

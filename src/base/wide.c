@@ -79,9 +79,10 @@ penc_wide penc_wide_multiply_by(const penc_wide *a, uint64_t b) {
     return result;
 }
 
-penc_wide penc_wide_divide_by(const penc_wide *a, uint64_t b) {
+/* By 32 bits at a time; rest stays below b, so that rest << 32 does not overflow. */
+static penc_wide penc_wide_divide_by_small(const penc_wide *a, uint64_t b) {
     penc_wide quotient;
-    uint64_t rest = 0; /* below b, so that rest << 32 does not overflow */
+    uint64_t rest = 0;
     for (int i = PENC_WIDE_LIMBS - 1; i >= 0; i--) {
         uint64_t upper = rest << 32 | a->limb[i] >> 32;
         uint64_t lower = (upper % b) << 32 | (a->limb[i] & 0xffffffffu);
@@ -91,13 +92,15 @@ penc_wide penc_wide_divide_by(const penc_wide *a, uint64_t b) {
     return quotient;
 }
 
-penc_wide penc_wide_ratio(uint64_t a, uint64_t b) {
-    penc_wide quotient = penc_wide_of_integer(a / b);
-    uint64_t rest = a % b;
-    for (int i = PENC_WIDE_LIMBS - 2; i >= 0; i--) {
+penc_wide penc_wide_divide_by(const penc_wide *a, uint64_t b) {
+    if (b >> 32 == 0)
+        return penc_wide_divide_by_small(a, b);
+    penc_wide quotient;
+    uint64_t rest = 0;
+    for (int i = PENC_WIDE_LIMBS - 1; i >= 0; i--) {
         uint64_t limb = 0;
-        for (int bit = 0; bit < 64; bit++) {
-            rest <<= 1;
+        for (int bit = 63; bit >= 0; bit--) {
+            rest = rest << 1 | (a->limb[i] >> bit & 1);
             limb <<= 1;
             if (rest >= b) {
                 rest -= b;
@@ -105,6 +108,28 @@ penc_wide penc_wide_ratio(uint64_t a, uint64_t b) {
             }
         }
         quotient.limb[i] = limb;
+    }
+    return quotient;
+}
+
+penc_wide penc_wide_ratio(uint64_t a, uint64_t b) {
+    penc_wide numerator = penc_wide_of_integer(a);
+    return penc_wide_divide_by(&numerator, b);
+}
+
+penc_wide penc_wide_divide(const penc_wide *a, const penc_wide *b) {
+    penc_wide quotient = {{0}}, rest = {{0}};
+    /* Bit by bit: all 320 of a, then 256 zeros behind its point. */
+    for (int bit = 64 * (2 * PENC_WIDE_LIMBS - 1) - 1; bit >= 0; bit--) {
+        int in_a = bit - 64 * (PENC_WIDE_LIMBS - 1);
+        rest = penc_wide_shift(&rest, 1);
+        if (in_a >= 0)
+            rest.limb[0] |= a->limb[in_a / 64] >> in_a % 64 & 1;
+        quotient = penc_wide_shift(&quotient, 1);
+        if (penc_wide_compare(&rest, b) >= 0) {
+            rest = penc_wide_subtract(&rest, b);
+            quotient.limb[0] |= 1;
+        }
     }
     return quotient;
 }
@@ -141,6 +166,12 @@ uint64_t penc_split_double(double value, int *exponent) {
     int biased = (int)(bits >> 52 & 0x7ff);
     *exponent = (biased ? biased : 1) - 1075;
     return biased ? fraction | UINT64_C(1) << 52 : fraction;
+}
+
+penc_wide penc_wide_of_double(double value) {
+    int exponent;
+    penc_wide whole = penc_wide_of_integer(penc_split_double(value, &exponent));
+    return penc_wide_shift(&whole, exponent);
 }
 
 double penc_real_round(const penc_real *value, int bits, int min_exponent) {

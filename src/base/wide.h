@@ -37,6 +37,8 @@ static inline uint64_t penc_multiply(uint64_t a, uint64_t b, uint64_t *high) {
 }
 
 penc_wide penc_wide_of_integer(uint64_t value);
+/* value >= 0, below 2^64; bits below 2^-256 are dropped. */
+penc_wide penc_wide_of_double(double value);
 int penc_wide_is_zero(const penc_wide *a);
 /* -1, 0 or 1 as a is below, equal to or above b. */
 int penc_wide_compare(const penc_wide *a, const penc_wide *b);
@@ -45,10 +47,12 @@ penc_wide penc_wide_add(const penc_wide *a, const penc_wide *b);
 penc_wide penc_wide_subtract(const penc_wide *a, const penc_wide *b);
 penc_wide penc_wide_multiply(const penc_wide *a, const penc_wide *b);
 penc_wide penc_wide_multiply_by(const penc_wide *a, uint64_t b);
-/* 0 < b < 2^32. */
+/* 0 < b < 2^63; quick below 2^32. */
 penc_wide penc_wide_divide_by(const penc_wide *a, uint64_t b);
-/* a / b of two integers, b > 0, b < 2^63. */
+/* a / b of two integers, 0 < b < 2^63. */
 penc_wide penc_wide_ratio(uint64_t a, uint64_t b);
+/* a / b, 0 < b < 2^63; the quotient must be below 2^64. About 5 microseconds. */
+penc_wide penc_wide_divide(const penc_wide *a, const penc_wide *b);
 /* Times 2^shift; bits that leave at either end are dropped. */
 penc_wide penc_wide_shift(const penc_wide *a, int shift);
 /* The position of the highest set bit as a power of two: 0 for 1.0, -1 for 0.5. a must not be 0. */

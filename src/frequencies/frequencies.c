@@ -66,27 +66,15 @@ const char *posenc_mode_name(posenc_mode mode) {
     return NULL;
 }
 
-static void penc_note(posenc_notes *notes, const char *argument, posenc_number value) {
-    if (!notes)
-        return;
-    if (notes->count < notes->capacity && notes->notes) {
-        posenc_note note = {POSENC_NOTE_DEFAULTED, argument, value};
-        notes->notes[notes->count] = note;
-    }
-    notes->count++;
-}
-
 /* Fills in what the spec leaves out. `pairing` has no unset value, so it is never noted. */
 static void penc_spec_defaults(posenc_spec *spec, posenc_notes *notes) {
     if (spec->rotary_dim == 0 && spec->rotary_start < spec->head_dim) {
         spec->rotary_dim = spec->head_dim - spec->rotary_start;
-        posenc_number value = {POSENC_NUMBER_SIZE, {.size = spec->rotary_dim}};
-        penc_note(notes, "rotary_dim", value);
+        penc_note_defaulted_size(notes, "rotary_dim", spec->rotary_dim);
     }
     if (spec->base == 0.0) {
         spec->base = 10000.0;
-        posenc_number value = {POSENC_NUMBER_REAL, {.real = spec->base}};
-        penc_note(notes, "base", value);
+        penc_note_defaulted_real(notes, "base", spec->base);
     }
 }
 
@@ -113,34 +101,65 @@ static posenc_status penc_spec_check(const posenc_spec *spec, posenc_error *erro
     return status;
 }
 
-/* The base's logarithm, and that of the base rounded to float32. */
-typedef struct penc_base {
-    penc_exponent log2, log2_of_float;
-} penc_base;
-
-/* Pair `pair` of `pairs`, in every form that the modes need. */
-static penc_frequency penc_default_frequency(const penc_base *base, size_t pair, size_t pairs) {
+/* A pair in every form that the modes need. */
+static penc_frequency penc_resolve_pair(const penc_scaling_rule *rule, const penc_scaling_case *c,
+                                        size_t pair) {
     penc_frequency frequency;
-    penc_real radians = penc_ladder_rung(&base->log2, pair, pairs);
-    frequency.turns = penc_turns_of(&radians, 1.0);
+    penc_real radians =
+        rule->exact ? rule->exact(c, pair) : penc_ladder_rung(&c->log2_base, pair, c->pairs);
+    frequency.factor =
+        rule->framework ? rule->framework(c, pair) : 1.0f / penc_framework_power(c, pair);
     frequency.inv_freq = penc_real_round(&radians, 53, -1074);
-
-    /* transformers: 1.0 / (base ** (arange(0, dim, 2) / dim)), base and each step rounded to
-     * float32. The power is correctly rounded here; PyTorch's is within an ulp of it. */
-    float exponent = (float)(2 * pair) / (float)(2 * pairs);
-    int shift;
-    uint64_t numerator = penc_split_double((double)exponent, &shift); /* 24 bits at the top of 53 */
-    penc_exponent e = penc_exponent_scale(&base->log2_of_float, numerator >> 29, 1);
-    e.magnitude = penc_wide_shift(&e.magnitude, shift + 29);
-    penc_real power = penc_exp2(&e);
-    frequency.factor = 1.0f / (float)penc_real_round(&power, 24, -149);
+    if (!penc_wide_is_zero(&radians.significand)) { /* a divisor may have moved it: back below 2 */
+        int lead = penc_wide_log2_floor(&radians.significand);
+        radians.significand = penc_wide_shift(&radians.significand, -lead);
+        radians.exponent += lead;
+    }
+    frequency.turns = penc_turns_of(&radians, 1.0);
+    if (frequency.factor < 0.0f) {
+        frequency.inv_freq = -frequency.inv_freq;
+        frequency.turns.negative = 1;
+    }
     return frequency;
+}
+
+static void penc_resolve_attention(const penc_scaling_rule *rule, const penc_scaling_case *c,
+                                   posenc_frequencies *made) {
+    penc_attention one = {{penc_wide_of_integer(1), 0}, 1.0};
+    made->attention = rule->attention ? rule->attention(c) : one;
+    made->attention.framework = (double)(float)made->attention.framework;
+    made->attention_factor = penc_real_round(&made->attention.exact, 53, -1074);
+    made->has_attention = made->attention_factor != 1.0 || made->attention.framework != 1.0;
+    made->softmax_factor = rule->softmax ? rule->softmax(c) : 1.0;
+}
+
+/* Checks the scaling and computes what its pairs share. */
+static posenc_status penc_prepare_case(penc_scaling_case *c, const penc_scaling_rule **rule,
+                                       posenc_notes *notes, posenc_error *error) {
+    posenc_scaling none = POSENC_SCALING_INIT;
+    c->scaling = none;
+    if (c->spec.scaling) {
+        posenc_status status = penc_check_struct(c->spec.scaling, sizeof none, "scaling", error);
+        if (status)
+            return status;
+        c->scaling = *c->spec.scaling;
+    }
+    *rule = penc_scaling_rule_of(c->scaling.type);
+    if (!*rule)
+        return penc_fail_integer(error, "scaling.type", c->scaling.type,
+                                 "be a posenc_scaling_type");
+    if (c->spec.max_positions > UINT64_C(1) << 40)
+        return penc_fail_size(error, "max_positions", c->spec.max_positions, "be at most 2^40");
+    c->pairs = c->spec.rotary_dim / 2;
+    c->log2_base = penc_log2(c->spec.base);
+    c->float_base = c->spec.base;
+    c->log2_float = penc_log2((double)(float)c->spec.base);
+    return (*rule)->prepare(c, notes, error);
 }
 
 posenc_status posenc_frequencies_create(const posenc_spec *spec, uint64_t seq_len,
                                         posenc_frequencies **frequencies, posenc_notes *notes,
                                         posenc_error *error) {
-    (void)seq_len; /* no scaling of this version depends on it */
     if (!frequencies)
         return penc_fail_null(error, "frequencies");
     *frequencies = NULL;
@@ -149,23 +168,28 @@ posenc_status posenc_frequencies_create(const posenc_spec *spec, uint64_t seq_le
     posenc_status status = penc_check_struct(spec, sizeof *spec, "spec", error);
     if (status)
         return status;
-    posenc_spec resolved = *spec;
-    resolved.size = sizeof resolved;
-    penc_spec_defaults(&resolved, notes);
-    status = penc_spec_check(&resolved, error);
+    const penc_scaling_rule *rule;
+    penc_scaling_case c = {.spec = *spec, .seq_len = seq_len};
+    c.spec.size = sizeof c.spec;
+    penc_spec_defaults(&c.spec, notes);
+    status = penc_spec_check(&c.spec, error);
+    if (!status)
+        status = penc_prepare_case(&c, &rule, notes, error);
     if (status)
         return status;
 
-    size_t pairs = resolved.rotary_dim / 2;
-    posenc_frequencies *made = malloc(sizeof *made + pairs * sizeof made->frequency[0]);
+    posenc_frequencies *made = malloc(sizeof *made + c.pairs * sizeof made->frequency[0]);
     if (!made)
         return penc_fail(error, POSENC_OUT_OF_MEMORY, "frequencies", "have memory to be made in");
-    made->spec = resolved;
-    made->pairs = pairs;
-    made->attention_factor = 1.0;
-    penc_base base = {penc_log2(resolved.base), penc_log2((double)(float)resolved.base)};
-    for (size_t pair = 0; pair < pairs; pair++)
-        made->frequency[pair] = penc_default_frequency(&base, pair, pairs);
+    made->pairs = c.pairs;
+    for (size_t pair = 0; pair < c.pairs; pair++)
+        made->frequency[pair] = penc_resolve_pair(rule, &c, pair);
+    penc_resolve_attention(rule, &c, made);
+    made->spec = c.spec;
+    made->scaling = c.scaling;
+    made->scaling.short_factors = made->scaling.long_factors = NULL;
+    made->scaling.inv_freq = NULL;
+    made->spec.scaling = &made->scaling;
     *frequencies = made;
     return POSENC_OK;
 }
@@ -186,8 +210,16 @@ double posenc_frequencies_inv_freq(const posenc_frequencies *frequencies, size_t
     return mode == POSENC_MODE_FLOAT32 ? (double)frequency->factor : frequency->inv_freq;
 }
 
-double posenc_frequencies_attention_factor(const posenc_frequencies *frequencies) {
-    return frequencies ? frequencies->attention_factor : (double)NAN;
+double posenc_frequencies_attention_factor(const posenc_frequencies *frequencies,
+                                           posenc_mode mode) {
+    if (!frequencies)
+        return (double)NAN;
+    return mode == POSENC_MODE_FLOAT32 ? frequencies->attention.framework
+                                       : frequencies->attention_factor;
+}
+
+double posenc_frequencies_softmax_factor(const posenc_frequencies *frequencies) {
+    return frequencies ? frequencies->softmax_factor : (double)NAN;
 }
 
 const posenc_spec *posenc_frequencies_spec(const posenc_frequencies *frequencies) {

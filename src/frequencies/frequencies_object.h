@@ -2,9 +2,7 @@
 #ifndef PENC_FREQUENCIES_OBJECT_H
 #define PENC_FREQUENCIES_OBJECT_H
 
-#include "frequencies/ladder.h"
-#include "posenc/frequencies.h"
-
+#include "frequencies/scaling_rule.h"
 typedef struct penc_frequency {
     penc_turns turns; /* exact mode: turns per position */
     double inv_freq;  /* radians per position, rounded once */
@@ -14,7 +12,10 @@ typedef struct penc_frequency {
 struct posenc_frequencies {
     posenc_spec spec; /* every default filled in */
     size_t pairs;
-    double attention_factor;
+    penc_attention attention; /* framework: rounded to float32 */
+    int has_attention;        /* it is not 1 */
+    double attention_factor, softmax_factor;
+    posenc_scaling scaling;     /* what spec.scaling points to */
     penc_frequency frequency[]; /* pairs of them */
 };
 

@@ -14,6 +14,8 @@ penc_turns penc_turns_of(const penc_real *radians, double scale) {
     uint64_t factor = penc_split_double(scale < 0 ? -scale : scale, &scale_exponent);
     turns = penc_wide_multiply_by(&turns, factor);
 
+    if (penc_wide_is_zero(&turns))
+        return (penc_turns){0, 0, 0, 0};
     int lead = penc_wide_log2_floor(&turns);
     penc_wide m = penc_wide_shift(&turns, 63 - lead); /* 128 bits in the upper two limbs */
     penc_turns result = {m.limb[4], m.limb[3], radians->exponent + scale_exponent + lead + 1,

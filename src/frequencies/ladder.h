@@ -24,8 +24,8 @@ static inline int penc_base_is_valid(double base) {
 penc_real penc_ladder_rung(const penc_exponent *log2_base, uint64_t numerator,
                            uint64_t denominator);
 
-/* `radians` * scale, in turns; the significand of `radians` is below 2. scale is finite and not 0.
- */
+/* `radians` * scale, in turns; the significand of `radians` is below 2. scale is finite and not 0. Zero
+ * radians give a frequency whose bits are all 0. */
 penc_turns penc_turns_of(const penc_real *radians, double scale);
 
 #endif
