@@ -1,5 +1,5 @@
-/* What random.Random(0) and random.Random(1) of Python give through gauss(0, 1): q first, then k.
- * SPDX-License-Identifier: MIT */
+/* Made with python3: r = random.Random(0), d = 16 and r = random.Random(1), d = 8; in each case
+ * q = [r.gauss(0, 1) for _ in range(d)], then k alike. SPDX-License-Identifier: MIT */
 static const double gauss_seed0_q[] = {
     0.9417154046806644,   -1.3965781047011498,  -0.6797144480784211, 0.3705035674606598,
     -1.016348894188071,   -0.07212002278507135, 0.17919648727485687, -0.8310992152709882,
