@@ -14,6 +14,7 @@
 #ifndef POSENC_FREQUENCIES_H
 #define POSENC_FREQUENCIES_H
 
+#include "posenc/axes.h"
 #include "posenc/scaling.h"
 #include "posenc/status.h"
 
@@ -67,11 +68,12 @@ typedef struct posenc_spec {
     posenc_pairing pairing; /* 0: half */
     uint64_t
         max_positions; /* the model's maximum, for scalings that ask for it; bounds no position */
-    const posenc_scaling *scaling; /* NULL: none. Read during posenc_frequencies_create only */
+    const posenc_scaling *scaling; /* NULL: none; read during posenc_frequencies_create only */
+    const posenc_axes *axes;       /* NULL: one axis; read during posenc_frequencies_create only */
 } posenc_spec;
 
 #define POSENC_SPEC_INIT                                                                           \
-    { sizeof(posenc_spec), 0, 0, 0, 0.0, POSENC_PAIRING_HALF, 0, NULL }
+    { sizeof(posenc_spec), 0, 0, 0, 0.0, POSENC_PAIRING_HALF, 0, NULL, NULL }
 
 /* Something that was assumed while a spec was resolved. */
 typedef enum posenc_note_kind { POSENC_NOTE_DEFAULTED = 0 } posenc_note_kind;
@@ -125,7 +127,10 @@ POSENC_API double posenc_frequencies_attention_factor(const posenc_frequencies *
  * it: g(s, mscale_all_dim)^2 under yarn, 1 otherwise. For the caller's attention; no row contains it. */
 POSENC_API double posenc_frequencies_softmax_factor(const posenc_frequencies *frequencies);
 
-/* The spec with every default filled in; lives as long as `frequencies`. Its `scaling` is a copy whose
+/* The axis whose position a pair follows; 0 if `pair` is out of range. */
+POSENC_API size_t posenc_frequencies_axis(const posenc_frequencies *frequencies, size_t pair);
+
+/* The spec with every default filled in; lives as long as `frequencies`. Its `scaling` and `axes` are copies whose
  * lists are NULL (they were the caller's). */
 POSENC_API const posenc_spec *posenc_frequencies_spec(const posenc_frequencies *frequencies);
 

@@ -42,23 +42,41 @@ typedef struct posenc_rows {
     void *sin;          /* NULL in the layouts that keep sin beside cos */
     posenc_dtype dtype; /* 0: float32 */
     posenc_row_layout layout;
-    ptrdiff_t row_stride; /* elements from one row to the next; 0: the row's width */
-    posenc_mode mode;     /* 0: exact */
+    ptrdiff_t row_stride;  /* elements from one row to the next; 0: the row's width */
+    posenc_mode mode;      /* 0: exact */
+    ptrdiff_t axis_stride; /* of positions: from one axis to the next; 0: count */
 } posenc_rows;
 
 #define POSENC_ROWS_INIT                                                                           \
-    { sizeof(posenc_rows), NULL, NULL, POSENC_F32, POSENC_ROWS_HALF, 0, POSENC_MODE_EXACT }
+    { sizeof(posenc_rows), NULL, NULL, POSENC_F32, POSENC_ROWS_HALF, 0, POSENC_MODE_EXACT, 0 }
 
-/* Writes the rows of `count` positions, position i into row i, attention factor included.
+/* Writes the rows of `count` tokens, token i into row i, attention factor included.
+ *
+ * With one axis positions[i] is token i's position; with several, that of axis a is
+ * positions[a * axis_stride + i]. Text under M-RoPE has the same number on every axis.
  *
  * In mode exact a float32, float16 or bfloat16 number is the correctly rounded real value; a float64
- * one is within 1 ulp plus 2^-75. In mode float32 the dtype must be float32 or narrower (OUT_OF_RANGE
- * otherwise). Positions must be within +-POSENC_MAX_POSITION: all are checked before anything is
- * written. `positions`, cos and sin must not overlap one another. Allocates nothing; any number of
+ * one is within 1 ulp plus 2^-75 (correctly rounded where there is an attention factor). In mode
+ * float32 the dtype must be float32 or narrower (OUT_OF_RANGE otherwise); 16-bit numbers are rounded
+ * from the float32 one. Positions must be within +-POSENC_MAX_POSITION: all are checked before anything
+ * is written. `positions`, cos and sin must not overlap one another. Allocates nothing; any number of
  * threads may call it on disjoint rows with the same frequencies. */
 POSENC_API POSENC_CHECKED posenc_status posenc_angles(const posenc_frequencies *frequencies,
                                                       const int64_t *positions, size_t count,
                                                       const posenc_rows *rows, posenc_error *error);
+
+/* The same for positions in int32 (never out of range). */
+POSENC_API POSENC_CHECKED posenc_status posenc_angles_int32(const posenc_frequencies *frequencies,
+                                                            const int32_t *positions, size_t count,
+                                                            const posenc_rows *rows,
+                                                            posenc_error *error);
+
+/* The same for real positions: coordinates of images, seconds, timesteps. In mode exact they are taken
+ * as the float64 numbers they are, in mode float32 they are rounded to float32 first. */
+POSENC_API POSENC_CHECKED posenc_status posenc_angles_real(const posenc_frequencies *frequencies,
+                                                           const double *positions, size_t count,
+                                                           const posenc_rows *rows,
+                                                           posenc_error *error);
 
 #ifdef __cplusplus
 }

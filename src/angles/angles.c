@@ -42,11 +42,34 @@ static penc_row_shape penc_row_shape_of(posenc_row_layout layout, size_t pairs) 
     return (penc_row_shape){1, 0, 0};
 }
 
+/* The caller's positions, of one of three types. */
+typedef enum penc_position_kind { PENC_INT64, PENC_INT32, PENC_REAL } penc_position_kind;
+
+typedef struct penc_positions {
+    const void *numbers;
+    penc_position_kind kind;
+    size_t bytes; /* of one number */
+    size_t count, axes;
+    ptrdiff_t axis_stride;
+} penc_positions;
+
+static double penc_position_number(const penc_positions *positions, ptrdiff_t index) {
+    switch (positions->kind) {
+    case PENC_INT64:
+        return (double)((const int64_t *)positions->numbers)[index]; /* exact: below 2^53 */
+    case PENC_INT32:
+        return (double)((const int32_t *)positions->numbers)[index];
+    case PENC_REAL:
+        break;
+    }
+    return ((const double *)positions->numbers)[index];
+}
+
 /* Mode exact: position times frequency as a real number, times the attention factor, rounded once. */
 static penc_sincos penc_exact_value(const posenc_frequencies *frequencies, size_t pair,
-                                    int64_t position, posenc_dtype dtype) {
+                                    double position, posenc_dtype dtype) {
     penc_magnitude magnitude = {frequencies->attention.exact, frequencies->attention_factor};
-    penc_position place = penc_position_of_integer(position);
+    penc_position place = penc_position_of_double(position);
     penc_angle angle = penc_angle_at(&place, &frequencies->frequency[pair].turns);
     return penc_sincos_rounded(&angle, frequencies->has_attention ? &magnitude : NULL, dtype);
 }
@@ -54,7 +77,7 @@ static penc_sincos penc_exact_value(const posenc_frequencies *frequencies, size_
 /* Mode float32: as frameworks do it, the product, cos and sin, and the attention factor's product each
  * rounded to float32; narrower types are rounded from that. */
 static penc_sincos penc_framework_value(const posenc_frequencies *frequencies, size_t pair,
-                                        int64_t position) {
+                                        double position) {
     penc_angle angle = penc_angle_of_radians(frequencies->frequency[pair].factor * (float)position);
     penc_sincos value = penc_sincos_rounded(&angle, NULL, POSENC_F32);
     float attention = (float)frequencies->attention.framework;
@@ -63,11 +86,14 @@ static penc_sincos penc_framework_value(const posenc_frequencies *frequencies, s
     return value;
 }
 
-static void penc_write_row(const posenc_frequencies *frequencies, int64_t position,
-                           const posenc_rows *rows, ptrdiff_t start) {
+static void penc_write_row(const posenc_frequencies *frequencies, const penc_positions *positions,
+                           size_t token, const posenc_rows *rows, ptrdiff_t start) {
     penc_row_shape shape = penc_row_shape_of(rows->layout, frequencies->pairs);
     void *sin_array = rows->sin ? rows->sin : rows->cos;
     for (size_t pair = 0; pair < frequencies->pairs; pair++) {
+        ptrdiff_t axis = (ptrdiff_t)frequencies->frequency[pair].axis;
+        double position =
+            penc_position_number(positions, axis * positions->axis_stride + (ptrdiff_t)token);
         penc_sincos value = rows->mode == POSENC_MODE_FLOAT32
                                 ? penc_framework_value(frequencies, pair, position)
                                 : penc_exact_value(frequencies, pair, position, rows->dtype);
@@ -105,16 +131,15 @@ static posenc_status penc_check_rows_members(const posenc_rows *rows, posenc_err
     return POSENC_OK;
 }
 
-/* The arrays to be written: strides that do not overlap, and no memory shared with another array.
- */
+/* The arrays to be written: strides that do not overlap, and no memory shared with another array. */
 static posenc_status penc_check_rows_memory(const posenc_rows *rows, ptrdiff_t stride, size_t width,
-                                            const int64_t *positions, size_t count,
-                                            posenc_error *error) {
-    size_t shape[2] = {count, width};
-    ptrdiff_t strides[2] = {stride, 1}, step = 1;
+                                            const penc_positions *positions, posenc_error *error) {
+    size_t shape[2] = {positions->count, width},
+           read_shape[2] = {positions->axes, positions->count};
+    ptrdiff_t strides[2] = {stride, 1}, read_strides[2] = {positions->axis_stride, 1};
     penc_memory_map written, read;
     if (!penc_map_array(&written, posenc_dtype_bytes(rows->dtype), 2, shape, strides) ||
-        !penc_map_array(&read, sizeof *positions, 1, &count, &step))
+        !penc_map_array(&read, positions->bytes, 2, read_shape, read_strides))
         return penc_fail(error, POSENC_OVERFLOW, "count", "keep all rows within the address space");
     if (!penc_map_writes_once(&written)) {
         penc_fail_integer(error, "rows.row_stride", stride,
@@ -122,40 +147,84 @@ static posenc_status penc_check_rows_memory(const posenc_rows *rows, ptrdiff_t s
         penc_fail_limit(error, "the width", width);
         return POSENC_OUT_OF_RANGE;
     }
-    if (!penc_maps_disjoint(&written, rows->cos, &read, positions))
+    if (!penc_maps_disjoint(&written, rows->cos, &read, positions->numbers))
         return penc_fail(error, POSENC_OVERLAP, "rows.cos", "not overlap positions");
-    if (rows->sin && !penc_maps_disjoint(&written, rows->sin, &read, positions))
+    if (rows->sin && !penc_maps_disjoint(&written, rows->sin, &read, positions->numbers))
         return penc_fail(error, POSENC_OVERLAP, "rows.sin", "not overlap positions");
     if (rows->sin && !penc_maps_disjoint(&written, rows->cos, &written, rows->sin))
         return penc_fail(error, POSENC_OVERLAP, "rows.sin", "not overlap rows.cos");
     return POSENC_OK;
 }
 
-posenc_status posenc_angles(const posenc_frequencies *frequencies, const int64_t *positions,
-                            size_t count, const posenc_rows *rows, posenc_error *error) {
+static int penc_position_is_valid(const penc_positions *positions, ptrdiff_t index) {
+    if (positions->kind == PENC_INT64) { /* before it is turned into a float64 */
+        int64_t number = ((const int64_t *)positions->numbers)[index];
+        return number <= POSENC_MAX_POSITION && number >= -POSENC_MAX_POSITION;
+    }
+    double number = penc_position_number(positions, index);
+    return number <= (double)POSENC_MAX_POSITION && number >= -(double)POSENC_MAX_POSITION;
+}
+
+static posenc_status penc_check_positions_range(const penc_positions *positions,
+                                                posenc_error *error) {
+    static const char must[] = "be from -1099511627776 to 1099511627776 (2^40)";
+    for (size_t axis = 0; axis < positions->axes; axis++) {
+        for (size_t i = 0; i < positions->count; i++) {
+            ptrdiff_t index = (ptrdiff_t)axis * positions->axis_stride + (ptrdiff_t)i;
+            if (penc_position_is_valid(positions, index))
+                continue;
+            if (positions->kind == PENC_INT64)
+                penc_fail_integer(error, "positions", ((const int64_t *)positions->numbers)[index],
+                                  must);
+            else
+                penc_fail_real(error, "positions", penc_position_number(positions, index), must);
+            penc_fail_place(error, "index", (int64_t)index);
+            return POSENC_OUT_OF_RANGE;
+        }
+    }
+    return POSENC_OK;
+}
+
+static posenc_status penc_write_rows(const posenc_frequencies *frequencies,
+                                     penc_positions positions, const posenc_rows *rows,
+                                     posenc_error *error) {
     if (!frequencies)
         return penc_fail_null(error, "frequencies");
     posenc_status status = penc_check_rows_members(rows, error);
     if (status)
         return status;
-    if (count == 0)
+    if (positions.count == 0)
         return POSENC_OK;
-    if (!positions)
+    if (!positions.numbers)
         return penc_fail_null(error, "positions");
     size_t width = posenc_row_width(rows->layout, frequencies->pairs);
     ptrdiff_t stride = rows->row_stride ? rows->row_stride : (ptrdiff_t)width;
-    status = penc_check_rows_memory(rows, stride, width, positions, count, error);
+    positions.axes = frequencies->axes.count;
+    positions.axis_stride = rows->axis_stride ? rows->axis_stride : (ptrdiff_t)positions.count;
+    status = penc_check_rows_memory(rows, stride, width, &positions, error);
+    if (!status)
+        status = penc_check_positions_range(&positions, error);
     if (status)
         return status;
-    for (size_t i = 0; i < count; i++) {
-        if (positions[i] > POSENC_MAX_POSITION || positions[i] < -POSENC_MAX_POSITION) {
-            penc_fail_integer(error, "positions", positions[i],
-                              "be from -1099511627776 to 1099511627776 (2^40)");
-            penc_fail_place(error, "index", (int64_t)i);
-            return POSENC_OUT_OF_RANGE;
-        }
-    }
-    for (size_t i = 0; i < count; i++)
-        penc_write_row(frequencies, positions[i], rows, (ptrdiff_t)i * stride);
+    for (size_t i = 0; i < positions.count; i++)
+        penc_write_row(frequencies, &positions, i, rows, (ptrdiff_t)i * stride);
     return POSENC_OK;
+}
+
+posenc_status posenc_angles(const posenc_frequencies *frequencies, const int64_t *positions,
+                            size_t count, const posenc_rows *rows, posenc_error *error) {
+    penc_positions all = {positions, PENC_INT64, sizeof *positions, count, 1, 0};
+    return penc_write_rows(frequencies, all, rows, error);
+}
+
+posenc_status posenc_angles_int32(const posenc_frequencies *frequencies, const int32_t *positions,
+                                  size_t count, const posenc_rows *rows, posenc_error *error) {
+    penc_positions all = {positions, PENC_INT32, sizeof *positions, count, 1, 0};
+    return penc_write_rows(frequencies, all, rows, error);
+}
+
+posenc_status posenc_angles_real(const posenc_frequencies *frequencies, const double *positions,
+                                 size_t count, const posenc_rows *rows, posenc_error *error) {
+    penc_positions all = {positions, PENC_REAL, sizeof *positions, count, 1, 0};
+    return penc_write_rows(frequencies, all, rows, error);
 }

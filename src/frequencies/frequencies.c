@@ -102,13 +102,12 @@ static posenc_status penc_spec_check(const posenc_spec *spec, posenc_error *erro
 }
 
 /* A pair in every form that the modes need. */
-static penc_frequency penc_resolve_pair(const penc_scaling_rule *rule, const penc_scaling_case *c,
-                                        size_t pair) {
-    penc_frequency frequency;
-    penc_real radians =
-        rule->exact ? rule->exact(c, pair) : penc_ladder_rung(&c->log2_base, pair, c->pairs);
-    frequency.factor =
-        rule->framework ? rule->framework(c, pair) : 1.0f / penc_framework_power(c, pair);
+static penc_frequency penc_resolve_pair(const penc_scaling_rule *rule, const penc_scaling_case *c) {
+    penc_frequency frequency = {.axis = c->place.axis};
+    penc_real radians = rule->exact
+                            ? rule->exact(c)
+                            : penc_ladder_rung(&c->log2_base, c->place.rung, c->place.ladder);
+    frequency.factor = rule->framework ? rule->framework(c) : 1.0f / penc_framework_power(c);
     frequency.inv_freq = penc_real_round(&radians, 53, -1074);
     if (!penc_wide_is_zero(&radians.significand)) { /* a divisor may have moved it: back below 2 */
         int lead = penc_wide_log2_floor(&radians.significand);
@@ -175,21 +174,32 @@ posenc_status posenc_frequencies_create(const posenc_spec *spec, uint64_t seq_le
     status = penc_spec_check(&c.spec, error);
     if (!status)
         status = penc_prepare_case(&c, &rule, notes, error);
+    penc_axis_map map;
+    if (!status)
+        status = penc_axis_map_start(c.spec.axes, c.pairs, &map, error);
+    if (!status && map.axes.exponents != POSENC_EXPONENTS_WHOLE && !rule->any_ladder)
+        status = penc_fail_integer(error, "axes.exponents", map.axes.exponents,
+                                   "be whole with this scaling");
     if (status)
         return status;
-
     posenc_frequencies *made = malloc(sizeof *made + c.pairs * sizeof made->frequency[0]);
     if (!made)
         return penc_fail(error, POSENC_OUT_OF_MEMORY, "frequencies", "have memory to be made in");
     made->pairs = c.pairs;
-    for (size_t pair = 0; pair < c.pairs; pair++)
-        made->frequency[pair] = penc_resolve_pair(rule, &c, pair);
+    for (size_t pair = 0; pair < c.pairs; pair++) {
+        c.pair = pair;
+        c.place = penc_axis_map_next(&map, pair);
+        made->frequency[pair] = penc_resolve_pair(rule, &c);
+    }
     penc_resolve_attention(rule, &c, made);
     made->spec = c.spec;
     made->scaling = c.scaling;
     made->scaling.short_factors = made->scaling.long_factors = NULL;
     made->scaling.inv_freq = NULL;
     made->spec.scaling = &made->scaling;
+    made->axes = map.axes;
+    made->axes.pair_axis = NULL;
+    made->spec.axes = &made->axes;
     *frequencies = made;
     return POSENC_OK;
 }
@@ -220,6 +230,10 @@ double posenc_frequencies_attention_factor(const posenc_frequencies *frequencies
 
 double posenc_frequencies_softmax_factor(const posenc_frequencies *frequencies) {
     return frequencies ? frequencies->softmax_factor : (double)NAN;
+}
+
+size_t posenc_frequencies_axis(const posenc_frequencies *frequencies, size_t pair) {
+    return frequencies && pair < frequencies->pairs ? frequencies->frequency[pair].axis : 0;
 }
 
 const posenc_spec *posenc_frequencies_spec(const posenc_frequencies *frequencies) {

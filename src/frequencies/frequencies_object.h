@@ -7,6 +7,7 @@ typedef struct penc_frequency {
     penc_turns turns; /* exact mode: turns per position */
     double inv_freq;  /* radians per position, rounded once */
     float factor;     /* float32 mode: radians per position as frameworks form them */
+    unsigned axis;    /* whose position it follows */
 } penc_frequency;
 
 struct posenc_frequencies {
@@ -16,6 +17,7 @@ struct posenc_frequencies {
     int has_attention;        /* it is not 1 */
     double attention_factor, softmax_factor;
     posenc_scaling scaling;     /* what spec.scaling points to */
+    posenc_axes axes;           /* what spec.axes points to */
     penc_frequency frequency[]; /* pairs of them */
 };
 

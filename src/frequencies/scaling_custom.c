@@ -42,8 +42,8 @@ static posenc_status penc_custom_prepare(penc_scaling_case *c, posenc_notes *not
     return POSENC_OK;
 }
 
-static penc_real penc_custom_exact(const penc_scaling_case *c, size_t pair) {
-    double number = penc_custom_number(c, pair);
+static penc_real penc_custom_exact(const penc_scaling_case *c) {
+    double number = penc_custom_number(c, c->pair);
     int exponent;
     penc_real radians = {{{0}}, 0};
     if (number == 0.0)
@@ -60,10 +60,10 @@ static penc_real penc_custom_exact(const penc_scaling_case *c, size_t pair) {
     return radians;
 }
 
-static float penc_custom_framework(const penc_scaling_case *c, size_t pair) {
-    float number = (float)penc_custom_number(c, pair);
+static float penc_custom_framework(const penc_scaling_case *c) {
+    float number = (float)penc_custom_number(c, c->pair);
     return c->scaling.inv_freq_is_period ? 1.0f / number : number;
 }
 
-const penc_scaling_rule penc_scaling_custom = {penc_custom_prepare, penc_custom_exact,
-                                               penc_custom_framework, NULL, NULL};
+const penc_scaling_rule penc_scaling_custom = {
+    penc_custom_prepare, penc_custom_exact, penc_custom_framework, NULL, NULL, 1};

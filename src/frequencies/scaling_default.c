@@ -9,4 +9,4 @@ static posenc_status penc_default_prepare(penc_scaling_case *c, posenc_notes *no
     return POSENC_OK;
 }
 
-const penc_scaling_rule penc_scaling_default = {penc_default_prepare, NULL, NULL, NULL, NULL};
+const penc_scaling_rule penc_scaling_default = {penc_default_prepare, NULL, NULL, NULL, NULL, 1};

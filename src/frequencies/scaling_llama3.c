@@ -20,9 +20,9 @@ static posenc_status penc_llama3_prepare(penc_scaling_case *c, posenc_notes *not
     return POSENC_OK;
 }
 
-static penc_real penc_llama3_exact(const penc_scaling_case *c, size_t pair) {
+static penc_real penc_llama3_exact(const penc_scaling_case *c) {
     const posenc_scaling *s = &c->scaling;
-    penc_real kept = penc_ladder_rung(&c->log2_base, pair, c->pairs);
+    penc_real kept = penc_ladder_rung(&c->log2_base, c->place.rung, c->place.ladder);
     penc_real divided = penc_real_divide(&kept, s->factor);
     /* How often the pair turns within L0, as a wide number: L0 f / (2 pi). */
     penc_wide turns = penc_wide_multiply(&kept.significand, &penc_inverse_turn);
@@ -44,10 +44,10 @@ static penc_real penc_llama3_exact(const penc_scaling_case *c, size_t pair) {
     return kept;
 }
 
-static float penc_llama3_framework(const penc_scaling_case *c, size_t pair) {
+static float penc_llama3_framework(const penc_scaling_case *c) {
     const posenc_scaling *s = &c->scaling;
     const double length = (double)s->original_max_positions;
-    float inv_freq = 1.0f / penc_framework_power(c, pair), factor = (float)s->factor;
+    float inv_freq = 1.0f / penc_framework_power(c), factor = (float)s->factor;
     float wavelength =
         1.0f / inv_freq * 6.283185307179586f; /* a scalar divided is a reciprocal times it */
     float low_wavelength = (float)(length / s->low_freq_factor);
@@ -61,5 +61,5 @@ static float penc_llama3_framework(const penc_scaling_case *c, size_t pair) {
     return (1.0f - smooth) * inv_freq / factor + smooth * inv_freq;
 }
 
-const penc_scaling_rule penc_scaling_llama3 = {penc_llama3_prepare, penc_llama3_exact,
-                                               penc_llama3_framework, NULL, NULL};
+const penc_scaling_rule penc_scaling_llama3 = {
+    penc_llama3_prepare, penc_llama3_exact, penc_llama3_framework, NULL, NULL, 0};

@@ -53,18 +53,18 @@ static posenc_status penc_longrope_prepare(penc_scaling_case *c, posenc_notes *n
     return POSENC_OK;
 }
 
-static double penc_longrope_divisor(const penc_scaling_case *c, size_t pair) {
+static double penc_longrope_divisor(const penc_scaling_case *c) {
     int is_long = c->seq_len > c->scaling.original_max_positions;
-    return (is_long ? c->scaling.long_factors : c->scaling.short_factors)[pair];
+    return (is_long ? c->scaling.long_factors : c->scaling.short_factors)[c->pair];
 }
 
-static penc_real penc_longrope_exact(const penc_scaling_case *c, size_t pair) {
-    penc_real radians = penc_ladder_rung(&c->log2_base, pair, c->pairs);
-    return penc_real_divide(&radians, penc_longrope_divisor(c, pair));
+static penc_real penc_longrope_exact(const penc_scaling_case *c) {
+    penc_real radians = penc_ladder_rung(&c->log2_base, c->place.rung, c->place.ladder);
+    return penc_real_divide(&radians, penc_longrope_divisor(c));
 }
 
-static float penc_longrope_framework(const penc_scaling_case *c, size_t pair) {
-    return 1.0f / ((float)penc_longrope_divisor(c, pair) * penc_framework_power(c, pair));
+static float penc_longrope_framework(const penc_scaling_case *c) {
+    return 1.0f / ((float)penc_longrope_divisor(c) * penc_framework_power(c));
 }
 
 /* sqrt(1 + ln S / ln L0), S = factor; 1 if S <= 1. */
@@ -90,6 +90,9 @@ static penc_attention penc_longrope_attention(const penc_scaling_case *c) {
     return attention;
 }
 
-const penc_scaling_rule penc_scaling_longrope = {penc_longrope_prepare, penc_longrope_exact,
-                                                 penc_longrope_framework, penc_longrope_attention,
-                                                 NULL};
+const penc_scaling_rule penc_scaling_longrope = {penc_longrope_prepare,
+                                                 penc_longrope_exact,
+                                                 penc_longrope_framework,
+                                                 penc_longrope_attention,
+                                                 NULL,
+                                                 0};

@@ -31,7 +31,7 @@ static posenc_status penc_ntk_prepare(penc_scaling_case *c, posenc_notes *notes,
     return status ? status : penc_grow_base(c, &growth, error);
 }
 
-const penc_scaling_rule penc_scaling_ntk = {penc_ntk_prepare, NULL, NULL, NULL, NULL};
+const penc_scaling_rule penc_scaling_ntk = {penc_ntk_prepare, NULL, NULL, NULL, NULL, 0};
 
 /* transformers: s * max(n, L) / L - (s - 1), at least 1 since s is. */
 static posenc_status penc_dynamic_by_factor(penc_scaling_case *c, posenc_error *error) {
@@ -87,4 +87,4 @@ static posenc_status penc_dynamic_prepare(penc_scaling_case *c, posenc_notes *no
     return penc_fail_integer(error, "dynamic", c->scaling.dynamic, "be a posenc_dynamic_form");
 }
 
-const penc_scaling_rule penc_scaling_dynamic = {penc_dynamic_prepare, NULL, NULL, NULL, NULL};
+const penc_scaling_rule penc_scaling_dynamic = {penc_dynamic_prepare, NULL, NULL, NULL, NULL, 0};

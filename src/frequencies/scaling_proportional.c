@@ -24,24 +24,24 @@ static posenc_status penc_proportional_prepare(penc_scaling_case *c, posenc_note
 }
 
 /* int(partial * head_dim // 2) */
-static int penc_proportional_turns(const penc_scaling_case *c, size_t pair) {
+static int penc_proportional_turns(const penc_scaling_case *c) {
     double channels = c->scaling.partial * (double)c->spec.head_dim;
-    return pair < (size_t)(channels / 2.0);
+    return c->pair < (size_t)(channels / 2.0);
 }
 
-static penc_real penc_proportional_exact(const penc_scaling_case *c, size_t pair) {
+static penc_real penc_proportional_exact(const penc_scaling_case *c) {
     penc_real still = {{{0}}, 0};
-    if (!penc_proportional_turns(c, pair))
+    if (!penc_proportional_turns(c))
         return still;
-    penc_real radians = penc_ladder_rung(&c->log2_base, pair, c->pairs);
+    penc_real radians = penc_ladder_rung(&c->log2_base, c->place.rung, c->place.ladder);
     return penc_real_divide(&radians, c->scaling.factor);
 }
 
-static float penc_proportional_framework(const penc_scaling_case *c, size_t pair) {
-    if (!penc_proportional_turns(c, pair))
+static float penc_proportional_framework(const penc_scaling_case *c) {
+    if (!penc_proportional_turns(c))
         return 0.0f;
-    return 1.0f / penc_framework_power(c, pair) / (float)c->scaling.factor;
+    return 1.0f / penc_framework_power(c) / (float)c->scaling.factor;
 }
 
 const penc_scaling_rule penc_scaling_proportional = {
-    penc_proportional_prepare, penc_proportional_exact, penc_proportional_framework, NULL, NULL};
+    penc_proportional_prepare, penc_proportional_exact, penc_proportional_framework, NULL, NULL, 0};

@@ -30,8 +30,8 @@ const char *posenc_scaling_name(posenc_scaling_type type) {
 }
 
 /* PyTorch rounds a base that is a Python float to float32 before it raises it. */
-float penc_framework_power(const penc_scaling_case *c, size_t pair) {
-    float exponent = (float)(2 * pair) / (float)(2 * c->pairs);
+float penc_framework_power(const penc_scaling_case *c) {
+    float exponent = (float)(2 * c->place.rung) / (float)(2 * c->place.ladder);
     int shift;
     uint64_t numerator = penc_split_double((double)exponent, &shift); /* 24 bits at the top of 53 */
     penc_exponent e = penc_exponent_scale(&c->log2_float, numerator >> 29, 1);

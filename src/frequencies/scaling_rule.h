@@ -4,6 +4,7 @@
 #define PENC_SCALING_RULE_H
 
 #include "base/fail.h"
+#include "frequencies/axis_map.h"
 #include "frequencies/ladder.h"
 #include "posenc/frequencies.h"
 
@@ -13,6 +14,8 @@ typedef struct penc_scaling_case {
     posenc_scaling scaling; /* a copy, for defaults to be filled in */
     uint64_t seq_len;
     size_t pairs;
+    size_t pair;              /* the pair at hand, 0 ... pairs - 1 */
+    penc_axis_place place;    /* its place */
     penc_exponent log2_base;  /* of the exact mode: of the base as a real number */
     double float_base;        /* of the float32 mode: the float64 that frameworks raise to powers */
     penc_exponent log2_float; /* log2 of float_base rounded to float32 */
@@ -32,20 +35,22 @@ typedef struct penc_scaling_rule {
     posenc_status (*prepare)(penc_scaling_case *c, posenc_notes *notes, posenc_error *error);
     /* The magnitude of radians per position of a pair as a real number, its significand below 2^63; 0 if
      * the pair does not turn. The sign is that of `framework`. NULL: the ladder of log2_base. */
-    penc_real (*exact)(const penc_scaling_case *c, size_t pair);
+    penc_real (*exact)(const penc_scaling_case *c);
     /* The same by transformers' order of float32 operations. NULL: the ladder of log2_float. */
-    float (*framework)(const penc_scaling_case *c, size_t pair);
+    float (*framework)(const penc_scaling_case *c);
     /* NULL: 1. */
     penc_attention (*attention)(const penc_scaling_case *c);
     /* The separate factor of a DeepSeek model's softmax scale. NULL: 1. */
     double (*softmax)(const penc_scaling_case *c);
+    /* 1: it does not ask for a pair's place in one ladder, so that axes may have ladders of their own. */
+    int any_ladder;
 } penc_scaling_rule;
 
 /* The rule of every posenc_scaling_type; NULL for a number that is none. */
 const penc_scaling_rule *penc_scaling_rule_of(posenc_scaling_type type);
 
-/* base^(2 pair / (2 pairs)) as PyTorch forms it: exponent and power rounded to float32. */
-float penc_framework_power(const penc_scaling_case *c, size_t pair);
+/* base^(rung / ladder) of the pair at hand, as PyTorch forms it: exponent and power rounded to float32. */
+float penc_framework_power(const penc_scaling_case *c);
 
 /* Appends a note that `argument` was not given and became `value`. */
 void penc_note_defaulted_real(posenc_notes *notes, const char *argument, double value);

@@ -89,8 +89,8 @@ static posenc_status penc_yarn_prepare(penc_scaling_case *c, posenc_notes *notes
 }
 
 /* clamp((pair - low) / (high - low), 0, 1) */
-static penc_wide penc_yarn_ramp_at(const penc_scaling_case *c, size_t pair) {
-    penc_wide at = penc_wide_of_integer(pair), one = penc_wide_of_integer(1), zero = {{0}};
+static penc_wide penc_yarn_ramp_at(const penc_scaling_case *c) {
+    penc_wide at = penc_wide_of_integer(c->pair), one = penc_wide_of_integer(1), zero = {{0}};
     int below = penc_wide_compare(&at, &c->ramp_low) < 0;
     if (below != c->ramp_high_below_low)
         return zero;
@@ -100,9 +100,9 @@ static penc_wide penc_yarn_ramp_at(const penc_scaling_case *c, size_t pair) {
     return penc_wide_compare(&ramp, &one) > 0 ? one : ramp;
 }
 
-static penc_real penc_yarn_exact(const penc_scaling_case *c, size_t pair) {
-    penc_real kept = penc_ladder_rung(&c->log2_base, pair, c->pairs);
-    penc_wide ramp = penc_yarn_ramp_at(c, pair), one = penc_wide_of_integer(1);
+static penc_real penc_yarn_exact(const penc_scaling_case *c) {
+    penc_real kept = penc_ladder_rung(&c->log2_base, c->place.rung, c->place.ladder);
+    penc_wide ramp = penc_yarn_ramp_at(c), one = penc_wide_of_integer(1);
     /* f (r / s + 1 - r) */
     penc_real scaled = {ramp, 0};
     scaled = penc_real_divide(&scaled, c->scaling.factor);
@@ -112,10 +112,10 @@ static penc_real penc_yarn_exact(const penc_scaling_case *c, size_t pair) {
     return kept;
 }
 
-static float penc_yarn_framework(const penc_scaling_case *c, size_t pair) {
-    float power = penc_framework_power(c, pair);
+static float penc_yarn_framework(const penc_scaling_case *c) {
+    float power = penc_framework_power(c);
     float extrapolated = 1.0f / power, interpolated = 1.0f / ((float)c->scaling.factor * power);
-    float ramp = ((float)pair - c->float_low) / c->float_length;
+    float ramp = ((float)c->pair - c->float_low) / c->float_length;
     ramp = ramp < 0.0f ? 0.0f : ramp > 1.0f ? 1.0f : ramp;
     float keep = 1.0f - ramp;
     return interpolated * (1.0f - keep) + extrapolated * keep;
@@ -170,6 +170,6 @@ static double penc_yarn_softmax(const penc_scaling_case *c) {
     return penc_real_round(&square, 53, -1074);
 }
 
-const penc_scaling_rule penc_scaling_yarn = {penc_yarn_prepare, penc_yarn_exact,
+const penc_scaling_rule penc_scaling_yarn = {penc_yarn_prepare,   penc_yarn_exact,
                                              penc_yarn_framework, penc_yarn_attention,
-                                             penc_yarn_softmax};
+                                             penc_yarn_softmax,   0};
