@@ -29,10 +29,10 @@ typedef struct angles_job {
 /* One row of the table: cos, and behind it sin where they are apart. */
 static int compute(void *context, uint64_t first, size_t count, void *to) {
     const angles_job *job = context;
-    int64_t *positions = malloc((count ? count : 1) * sizeof *positions);
+    int64_t *positions =
+        spec_choice_positions(job->arguments, &job->choice, &job->positions, first, count);
     if (!positions)
-        return cli_fail(job->arguments, "no memory for %zu positions", count);
-    position_list_integers(&job->positions, first, count, positions);
+        return CLI_BAD_USAGE;
     posenc_rows rows = job->rows;
     rows.cos = to;
     if (job->apart) {
@@ -127,13 +127,15 @@ static int get_rows(angles_job *job) {
 
 static int run(const cli_arguments *arguments) {
     angles_job job = {.arguments = arguments};
-    int status = spec_choice_get(arguments, 0, &job.choice);
-    if (!status)
-        status = get_rows(&job);
-    if (!status && !cli_value(arguments, "positions"))
+    int status = CLI_DONE;
+    if (!cli_value(arguments, "positions"))
         status = cli_fail(arguments, "--positions is missing: a count such as 16, or a list");
     if (!status)
         status = position_list_get(arguments, 0, 1, &job.positions);
+    if (!status)
+        status = spec_choice_get(arguments, 0, position_list_length(&job.positions), &job.choice);
+    if (!status)
+        status = get_rows(&job);
     if (!status)
         status = cli_wants_json(arguments) ? print_json(&job) : print_text(&job);
     position_list_free(&job.positions);

@@ -11,6 +11,8 @@ static void print_json(const spec_choice *choice) {
     size_t pairs = posenc_frequencies_pairs(choice->frequencies);
     json_open(NULL, '{');
     json_string("mode", posenc_mode_name(choice->mode));
+    json_string("scaling",
+                posenc_scaling_name(posenc_frequencies_spec(choice->frequencies)->scaling->type));
     json_open("inv_freq", '[');
     for (size_t pair = 0; pair < pairs; pair++)
         json_number(NULL, posenc_frequencies_inv_freq(choice->frequencies, pair, choice->mode));
@@ -20,7 +22,9 @@ static void print_json(const spec_choice *choice) {
         json_number(NULL,
                     turn / posenc_frequencies_inv_freq(choice->frequencies, pair, choice->mode));
     json_close();
-    json_number("attention_factor", posenc_frequencies_attention_factor(choice->frequencies));
+    json_number("attention_factor",
+                posenc_frequencies_attention_factor(choice->frequencies, choice->mode));
+    json_number("softmax_factor", posenc_frequencies_softmax_factor(choice->frequencies));
     spec_choice_report(choice, 1);
     json_close();
     json_end();
@@ -31,13 +35,14 @@ static void print_text(const spec_choice *choice) {
     size_t pairs = posenc_frequencies_pairs(choice->frequencies), start = spec->rotary_start;
     char text[CLI_NUMBER_TEXT];
     number_text(spec->base, text);
-    printf("head_dim %zu, rotary_dim %zu from channel %zu, base %s, pairing %s, mode %s\n",
-           spec->head_dim, spec->rotary_dim, start, text, posenc_pairing_name(spec->pairing),
-           posenc_mode_name(choice->mode));
+    printf(
+        "head_dim %zu, rotary_dim %zu from channel %zu, base %s, pairing %s,\nscaling %s, mode %s\n",
+        spec->head_dim, spec->rotary_dim, start, text, posenc_pairing_name(spec->pairing),
+        posenc_scaling_name(spec->scaling->type), posenc_mode_name(choice->mode));
     spec_choice_report(choice, 0);
-    printf("attention factor %g\n\n%5s  %-14s %24s %24s\n",
-           posenc_frequencies_attention_factor(choice->frequencies), "pair", "channels",
-           "radians per position", "positions per turn");
+    printf("attention factor %.17g\n\n%5s  %-14s %24s %24s\n",
+           posenc_frequencies_attention_factor(choice->frequencies, choice->mode), "pair",
+           "channels", "radians per position", "positions per turn");
     for (size_t pair = 0; pair < pairs; pair++) {
         int half = spec->pairing == POSENC_PAIRING_HALF;
         size_t a = start + (half ? pair : 2 * pair), b = half ? a + pairs : a + 1;
@@ -52,15 +57,13 @@ static void print_text(const spec_choice *choice) {
 
 static int run(const cli_arguments *arguments) {
     spec_choice choice;
-    int status = spec_choice_get(arguments, 0, &choice);
-    if (status)
-        return status;
-    if (cli_wants_json(arguments))
+    int status = spec_choice_get(arguments, 0, 0, &choice);
+    if (!status && cli_wants_json(arguments))
         print_json(&choice);
-    else
+    else if (!status)
         print_text(&choice);
     spec_choice_free(&choice);
-    return CLI_DONE;
+    return status;
 }
 
 const cli_command command_frequencies = {

@@ -48,10 +48,10 @@ static int compute_rows(void *context, size_t first, size_t count) {
     rotate_job *job = context;
     size_t pairs = posenc_frequencies_pairs(job->choice.frequencies);
     size_t row_bytes = pairs * posenc_dtype_bytes(job->row_dtype);
-    int64_t *positions = malloc((count ? count : 1) * sizeof *positions);
+    int64_t *positions = spec_choice_positions(job->arguments, &job->choice, &job->positions,
+                                               job->rows_first + first, count);
     if (!positions)
-        return cli_fail(job->arguments, "no memory for %zu positions", count);
-    position_list_integers(&job->positions, job->rows_first + first, count, positions);
+        return CLI_BAD_USAGE;
     posenc_rows rows = POSENC_ROWS_INIT;
     rows.cos = job->cos + first * row_bytes;
     rows.sin = job->sin + first * row_bytes;
@@ -135,6 +135,8 @@ static int rotate_tokens(void *context, size_t first, size_t count) {
     rotation.rotary_dim = spec->rotary_dim;
     rotation.rotary_start = spec->rotary_start;
     rotation.pairing = spec->pairing;
+    rotation.attention_factor =
+        posenc_frequencies_attention_factor(job->choice.frequencies, job->choice.mode);
     posenc_tensor tensor = view->tensor;
     tensor.shape[POSENC_AXIS_TOKENS] = count;
     for (size_t batch = 0; batch < view->batches; batch++) {
@@ -201,10 +203,7 @@ static int open_input(rotate_job *job) {
     if (posenc_npy_open(job->in_path, &job->reader, &job->info, &error))
         return cli_fail_error(job->arguments, job->in_path, &error);
     int status = array_axes_get(job->arguments, &job->info, &job->axes);
-    if (!status)
-        status = spec_choice_get(job->arguments, array_axes_size(&job->axes, POSENC_AXIS_HEAD_DIM),
-                                 &job->choice);
-    uint64_t tokens = array_axes_size(&job->axes, POSENC_AXIS_TOKENS);
+    uint64_t tokens = status ? 0 : array_axes_size(&job->axes, POSENC_AXIS_TOKENS);
     if (!status)
         status = position_list_get(job->arguments, tokens, 1, &job->positions);
     if (!status && job->positions.count != tokens)
@@ -212,6 +211,9 @@ static int open_input(rotate_job *job) {
             cli_fail(job->arguments,
                      "--positions has %" PRIu64 " positions but the array has %" PRIu64 " tokens",
                      job->positions.count, tokens);
+    if (!status)
+        status = spec_choice_get(job->arguments, array_axes_size(&job->axes, POSENC_AXIS_HEAD_DIM),
+                                 position_list_length(&job->positions), &job->choice);
     int exact = job->choice.mode == POSENC_MODE_EXACT;
     job->row_dtype = job->info.dtype == POSENC_F64 && exact ? POSENC_F64 : POSENC_F32;
     return status;

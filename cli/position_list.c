@@ -108,6 +108,17 @@ void position_list_free(position_list *list) {
     *list = (position_list){NULL, 0, 0};
 }
 
+uint64_t position_list_length(const position_list *list) {
+    double largest = 0.0;
+    for (size_t i = 0; i < list->piece_count; i++) {
+        const position_piece *piece = &list->pieces[i];
+        double last = piece->start + piece->step * (double)(piece->count ? piece->count - 1 : 0);
+        if (piece->count)
+            largest = fmax(largest, fmax(piece->start, last));
+    }
+    return (uint64_t)largest + 1;
+}
+
 void position_list_reals(const position_list *list, uint64_t first, size_t count, double *to) {
     for (size_t i = 0; count; i++) {
         const position_piece *piece = &list->pieces[i];

@@ -26,6 +26,9 @@ int position_list_get(const cli_arguments *arguments, uint64_t default_count, in
                       position_list *list);
 void position_list_free(position_list *list);
 
+/* The largest position plus 1, at least 1: the sequence length that a list stands for. */
+uint64_t position_list_length(const position_list *list);
+
 /* Writes positions first ... first + count - 1 of the list. */
 void position_list_reals(const position_list *list, uint64_t first, size_t count, double *to);
 void position_list_integers(const position_list *list, uint64_t first, size_t count, int64_t *to);

@@ -5,6 +5,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 const cli_option spec_options[] = {
@@ -19,7 +20,10 @@ const cli_option spec_options[] = {
     {"mode", "M",
      "exact: the real-number angle; float32: as frameworks\n"
      "form it, in float32 (exact)"},
-    {"seq-len", "N", "context length; plain RoPE does not depend on it"},
+    {"scaling", "JSON",
+     "how the context is extended, as transformers'\nrope_parameters: '{\"rope_type\":\"linear\",\"factor\":4}'"},
+    {"max-positions", "L", "max_position_embeddings, for scalings that ask for it"},
+    {"seq-len", "N", "context length, for dynamic and longrope (the largest\nposition + 1)"},
     {NULL, NULL, NULL},
 };
 
@@ -43,8 +47,7 @@ static int get_mode(const cli_arguments *arguments, posenc_mode *mode) {
 }
 
 /* 0 means "default" to the library, but not to a person who writes it. */
-static int get_spec(const cli_arguments *arguments, uint64_t head_dim, posenc_spec *spec,
-                    uint64_t *seq_len) {
+static int get_spec(const cli_arguments *arguments, uint64_t head_dim, posenc_spec *spec) {
     uint64_t given = head_dim, rotary_dim = 0, rotary_start = 0;
     int status = cli_get_size(arguments, "head-dim", 2, &given);
     if (!status && given == 0)
@@ -58,7 +61,7 @@ static int get_spec(const cli_arguments *arguments, uint64_t head_dim, posenc_sp
     if (!status)
         status = cli_get_size(arguments, "rotary-start", 0, &rotary_start);
     if (!status)
-        status = cli_get_size(arguments, "seq-len", 1, seq_len);
+        status = cli_get_size(arguments, "max-positions", 1, &spec->max_positions);
     if (!status)
         status = cli_get_real(arguments, "base", &spec->base);
     if (!status && cli_value(arguments, "base") && spec->base <= 0)
@@ -70,31 +73,105 @@ static int get_spec(const cli_arguments *arguments, uint64_t head_dim, posenc_sp
     return status ? status : get_pairing(arguments, spec);
 }
 
-int spec_choice_get(const cli_arguments *arguments, uint64_t head_dim, spec_choice *choice) {
+static posenc_notes open_notes(spec_choice *choice) {
+    posenc_notes notes = {choice->notes + choice->note_count, SPEC_MAX_NOTES - choice->note_count,
+                          0};
+    return notes;
+}
+
+static void close_notes(spec_choice *choice, const posenc_notes *notes) {
+    choice->note_count += notes->count < notes->capacity ? notes->count : notes->capacity;
+}
+
+static int get_scaling(const cli_arguments *arguments, posenc_spec *spec, spec_choice *choice) {
+    const char *text = cli_value(arguments, "scaling");
+    if (!text)
+        return CLI_DONE;
+    posenc_error error;
+    posenc_notes notes = open_notes(choice);
+    posenc_status status =
+        posenc_rope_parameters_parse(text, strlen(text), &choice->parameters, &notes, &error);
+    close_notes(choice, &notes);
+    if (!status) {
+        notes = open_notes(choice);
+        status = posenc_rope_parameters_apply(choice->parameters, spec, &notes, &error);
+        close_notes(choice, &notes);
+    }
+    return status ? cli_fail_error(arguments, "--scaling", &error) : CLI_DONE;
+}
+
+/* Only these depend on a length; without one the library's own message would not name the flag. */
+static int get_length(const cli_arguments *arguments, const posenc_spec *spec, uint64_t length,
+                      uint64_t *seq_len) {
+    const posenc_scaling *scaling = spec->scaling;
+    int needs =
+        scaling &&
+        (scaling->type == POSENC_SCALING_LONGROPE ||
+         (scaling->type == POSENC_SCALING_DYNAMIC && scaling->dynamic != POSENC_DYNAMIC_ALPHA));
+    int status = cli_get_size(arguments, "seq-len", 1, seq_len);
+    if (status || *seq_len || !needs)
+        return status;
+    if (!length)
+        return cli_fail(arguments, "--seq-len is missing: the frequencies of %s depend on it",
+                        posenc_scaling_name(scaling->type));
+    *seq_len = length;
+    return CLI_DONE;
+}
+
+static void note_defaulted(spec_choice *choice, const char *argument, posenc_number value) {
+    if (choice->note_count < SPEC_MAX_NOTES) {
+        posenc_note note = {POSENC_NOTE_DEFAULTED, argument, value};
+        choice->notes[choice->note_count++] = note;
+    }
+}
+
+int spec_choice_get(const cli_arguments *arguments, uint64_t head_dim, uint64_t length,
+                    spec_choice *choice) {
     posenc_spec spec = POSENC_SPEC_INIT;
     uint64_t seq_len = 0;
     *choice = (spec_choice){0};
-    int status = get_spec(arguments, head_dim, &spec, &seq_len);
+    int status = get_spec(arguments, head_dim, &spec);
     if (!status)
         status = get_mode(arguments, &choice->mode);
+    if (!status)
+        status = get_scaling(arguments, &spec, choice);
+    if (!status)
+        status = get_length(arguments, &spec, length, &seq_len);
     if (status)
         return status;
-    posenc_notes notes = {choice->notes, sizeof choice->notes / sizeof *choice->notes, 0};
+    posenc_notes notes = open_notes(choice);
     posenc_error error;
     if (posenc_frequencies_create(&spec, seq_len, &choice->frequencies, &notes, &error))
         return cli_fail_error(arguments, NULL, &error);
-    choice->note_count = notes.count;
+    close_notes(choice, &notes);
+    if (seq_len && !cli_value(arguments, "seq-len")) {
+        posenc_number value = {POSENC_NUMBER_SIZE, {.size = seq_len}};
+        note_defaulted(choice, "seq_len", value);
+    }
     if (!cli_value(arguments,
                    "pairing")) { /* an enumeration has no unset value that C could note */
-        posenc_note note = {POSENC_NOTE_DEFAULTED, "pairing", {POSENC_NUMBER_NONE, {0}}};
-        choice->notes[choice->note_count++] = note;
+        posenc_number none = {POSENC_NUMBER_NONE, {0}};
+        note_defaulted(choice, "pairing", none);
     }
     return CLI_DONE;
 }
 
 void spec_choice_free(spec_choice *choice) {
     posenc_frequencies_destroy(choice->frequencies);
+    posenc_rope_parameters_free(choice->parameters);
     choice->frequencies = NULL;
+    choice->parameters = NULL;
+}
+
+int64_t *spec_choice_positions(const cli_arguments *arguments, const spec_choice *choice,
+                               const position_list *list, uint64_t first, size_t count) {
+    size_t axes = posenc_frequencies_spec(choice->frequencies)->axes->count;
+    int64_t *positions = calloc(count ? count : 1, axes * sizeof *positions);
+    if (!positions)
+        cli_fail(arguments, "no memory for %zu positions", count);
+    for (size_t axis = 0; positions && axis < axes; axis++)
+        position_list_integers(list, first, count, positions + axis * count);
+    return positions;
 }
 
 static void note_text(const posenc_note *note, char text[CLI_NUMBER_TEXT]) {
@@ -106,22 +183,44 @@ static void note_text(const posenc_note *note, char text[CLI_NUMBER_TEXT]) {
         snprintf(text, CLI_NUMBER_TEXT, "%s", posenc_pairing_name(POSENC_PAIRING_HALF));
 }
 
-void spec_choice_report(const spec_choice *choice, int json) {
+static void report_defaults(const spec_choice *choice, int json) {
     char text[CLI_NUMBER_TEXT];
+    int count = 0;
     if (json)
         json_open("defaulted", '[');
-    else if (choice->note_count)
-        printf("not given, so assumed:");
     for (size_t i = 0; i < choice->note_count; i++) {
         const posenc_note *note = &choice->notes[i];
+        if (note->kind != POSENC_NOTE_DEFAULTED)
+            continue;
         note_text(note, text);
         if (json)
             json_string(NULL, note->argument);
         else
-            printf("%s %s %s", i ? "," : "", note->argument, text);
+            printf("%s %s %s", count ? "," : "not given, so assumed:", note->argument, text);
+        count++;
     }
     if (json)
         json_close();
-    else if (choice->note_count)
+    else if (count)
         putchar('\n');
+}
+
+void spec_choice_report(const spec_choice *choice, int json) {
+    report_defaults(choice, json);
+    if (json)
+        json_open("warnings", '[');
+    for (size_t i = 0; i < choice->note_count; i++) {
+        const posenc_note *note = &choice->notes[i];
+        if (note->kind == POSENC_NOTE_DEFAULTED)
+            continue;
+        char sentence[256];
+        snprintf(sentence, sizeof sentence, "%s %s", note->argument,
+                 posenc_note_sentence(note->kind));
+        if (json)
+            json_string(NULL, sentence);
+        else
+            printf("warning: %s\n", sentence);
+    }
+    if (json)
+        json_close();
 }

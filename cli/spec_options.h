@@ -5,24 +5,38 @@
 
 #include "command.h"
 #include "posenc/frequencies.h"
+#include "posenc/rope_parameters.h"
 #include "posenc/rows.h"
+#include "position_list.h"
 
 extern const cli_option spec_options[];
 
+enum { SPEC_MAX_NOTES = 32 };
+
 /* What the options say. */
 typedef struct spec_choice {
+    posenc_rope_parameters *parameters; /* of --scaling */
     posenc_frequencies *frequencies;
     posenc_mode mode;
-    posenc_note notes[8]; /* what was defaulted */
+    posenc_note notes[SPEC_MAX_NOTES]; /* what was defaulted or looks odd */
     size_t note_count;
 } spec_choice;
 
 /* Reads the options and resolves the frequencies. `head_dim` (of an array at hand) is what --head-dim
- * must equal and may leave out; 0: --head-dim is required. Free with spec_choice_free. */
-int spec_choice_get(const cli_arguments *arguments, uint64_t head_dim, spec_choice *choice);
+ * must equal and may leave out; 0: --head-dim is required. `length` (largest position + 1; 0: unknown) is
+ * the sequence length where a scaling needs one and --seq-len was not given. Free with
+ * spec_choice_free. */
+int spec_choice_get(const cli_arguments *arguments, uint64_t head_dim, uint64_t length,
+                    spec_choice *choice);
 void spec_choice_free(spec_choice *choice);
 
-/* "defaulted": [...] in JSON; a line for people otherwise (nothing if nothing was defaulted). */
+/* Positions first ... first + count - 1 of a list, once for each axis of the encoding: the layout that
+ * posenc_angles takes. Free with free(). NULL: no memory (said already). */
+int64_t *spec_choice_positions(const cli_arguments *arguments, const spec_choice *choice,
+                               const position_list *list, uint64_t first, size_t count);
+
+/* "defaulted": [...] and "warnings": [...] in JSON; lines for people otherwise (none if there is nothing
+ * to say). */
 void spec_choice_report(const spec_choice *choice, int json);
 
 #endif

@@ -1,7 +1,7 @@
-# posenc_library(name description LINK libs... SOURCES files... HEADERS names...)
+# posenc_library(name description LINK libs... PACKAGES pkg-config names... SOURCES files... HEADERS names...)
 # One public library: hidden symbols, an export list, a soname, pkg-config and install rules.
 function(posenc_library name description)
-  cmake_parse_arguments(arg "" "" "LINK;SOURCES;HEADERS" ${ARGN})
+  cmake_parse_arguments(arg "" "" "LINK;PACKAGES;SOURCES;HEADERS" ${ARGN})
   add_library(${name} ${arg_SOURCES})
   add_library(posenc::${name} ALIAS ${name})
   target_include_directories(${name}
@@ -26,6 +26,7 @@ function(posenc_library name description)
   set(PC_DESCRIPTION ${description})
   set(PC_REQUIRES ${arg_LINK})
   list(REMOVE_ITEM PC_REQUIRES m)
+  set(PC_REQUIRES_PRIVATE ${arg_PACKAGES})
   configure_file(${PROJECT_SOURCE_DIR}/cmake/library.pc.in ${PROJECT_BINARY_DIR}/${name}.pc @ONLY)
   install(FILES ${PROJECT_BINARY_DIR}/${name}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 endfunction()

@@ -75,23 +75,6 @@ typedef struct posenc_spec {
 #define POSENC_SPEC_INIT                                                                           \
     { sizeof(posenc_spec), 0, 0, 0, 0.0, POSENC_PAIRING_HALF, 0, NULL, NULL }
 
-/* Something that was assumed while a spec was resolved. */
-typedef enum posenc_note_kind { POSENC_NOTE_DEFAULTED = 0 } posenc_note_kind;
-
-typedef struct posenc_note {
-    posenc_note_kind kind;
-    const char *argument; /* the member's name, a constant */
-    posenc_number value;  /* what it became */
-} posenc_note;
-
-/* The caller's list for notes. `count` is set to how many there were, even if more than `capacity`.
- */
-typedef struct posenc_notes {
-    posenc_note *notes;
-    size_t capacity;
-    size_t count;
-} posenc_notes;
-
 /* Resolved frequencies (opaque, immutable). */
 typedef struct posenc_frequencies posenc_frequencies;
 

@@ -2,7 +2,8 @@
  *
  * For each pair of channels (a, b) of each head, with the cos c and sin s of its token's position:
  *     forward:            a' = a*c - b*s    b' = a*s + b*c
- *     inverse, backward:  a' = a*c + b*s    b' = b*c - a*s
+ *     backward:           a' = a*c + b*s    b' = b*c - a*s         (the transpose)
+ *     inverse:            the same, times 1/m^2 where the rows contain an attention factor m
  * Every product and sum is rounded in the computing type (float64 for float64 tensors, float32 for
  * all others), nothing is fused, 16-bit results are rounded once at the end: the same inputs give
  * the same bytes on every machine, whatever the strides. Queries and keys are rotated, values are
@@ -62,10 +63,14 @@ typedef struct posenc_rotation {
     size_t rotary_dim;      /* even, 2 ... head_dim */
     size_t rotary_start;    /* rotary_start + rotary_dim <= head_dim */
     posenc_pairing pairing;
+    double attention_factor; /* what the rows contain; 0: 1. Asked for by POSENC_INVERSE only */
 } posenc_rotation;
 
 #define POSENC_ROTATION_INIT                                                                       \
-    { sizeof(posenc_rotation), NULL, NULL, POSENC_F32, 0, 0, 0, 0, 0, 0, 0, POSENC_PAIRING_HALF }
+    {                                                                                              \
+        sizeof(posenc_rotation), NULL, NULL, POSENC_F32, 0, 0, 0, 0, 0, 0, 0, POSENC_PAIRING_HALF, \
+            0.0                                                                                    \
+    }
 
 /* The rotation of `tokens` rows that posenc_angles wrote (or will write) to `rows`, for the pairing
  * and the channels of `frequencies`; every sequence of a batch shares them. For a batch with

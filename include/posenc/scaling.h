@@ -73,6 +73,7 @@ typedef struct posenc_scaling {
     posenc_scaling_type type;
     double factor;                   /* >= 1. Required: linear, ntk, dynamic (factor), yarn, llama3;
                                         proportional: 1; longrope: L / L0 */
+    int shrinks;                     /* 1: a factor below 1 (from 1e-6 on) is accepted */
     uint64_t original_max_positions; /* L0. Required: yarn, longrope, llama3, dynamic (qwen) */
     posenc_dynamic_form dynamic;
     double alpha;                  /* dynamic (alpha): above 0; required there */

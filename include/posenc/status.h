@@ -97,6 +97,38 @@ typedef struct posenc_error {
  * capacity 0 tells how much is needed. `buffer` may be NULL if `capacity` is 0. */
 POSENC_API size_t posenc_error_text(const posenc_error *error, char *buffer, size_t capacity);
 
+/* What a note tells. */
+#define POSENC_NOTE_LIST(X)                                                                        \
+    X(DEFAULTED, 0, "was not given and took its default")                                          \
+    X(UNKNOWN_KEY, 1, "is no key that is known here; it was not used")                             \
+    X(NUMBER_IN_STRING, 2, "is a number written as a string")                                      \
+    X(FACTOR_BELOW_1, 3, "is below 1, which shortens the context")                                 \
+    X(ORIGINAL_NOT_BELOW_MAXIMUM, 4, "is not below the maximum length")                            \
+    X(FACTOR_DIFFERS, 5, "does not follow from the two lengths; it is used as it stands")
+
+typedef enum posenc_note_kind {
+#define POSENC_NOTE_ENTRY(name, number, sentence) POSENC_NOTE_##name = number,
+    POSENC_NOTE_LIST(POSENC_NOTE_ENTRY)
+#undef POSENC_NOTE_ENTRY
+} posenc_note_kind;
+
+/* The note's sentence, to stand behind its argument; "unknown note" for other numbers. */
+POSENC_API const char *posenc_note_sentence(posenc_note_kind kind);
+
+/* Something that was assumed or looks odd, though it is no error. */
+typedef struct posenc_note {
+    posenc_note_kind kind;
+    const char *argument; /* the member's or key's name */
+    posenc_number value;  /* what it is or became; kind NONE where it is no number */
+} posenc_note;
+
+/* The caller's list for notes. `count` is set to how many there were, even if more than `capacity`. */
+typedef struct posenc_notes {
+    posenc_note *notes;
+    size_t capacity;
+    size_t count;
+} posenc_notes;
+
 #ifdef __cplusplus
 }
 #endif

@@ -36,6 +36,17 @@ const char *posenc_status_sentence(posenc_status status) {
     return "unknown status";
 }
 
+const char *posenc_note_sentence(posenc_note_kind kind) {
+    switch (kind) {
+#define PENC_SENTENCE(name, number, sentence)                                                      \
+    case POSENC_NOTE_##name:                                                                       \
+        return sentence;
+        POSENC_NOTE_LIST(PENC_SENTENCE)
+#undef PENC_SENTENCE
+    }
+    return "unknown note";
+}
+
 /* A text under construction in the caller's buffer: what does not fit is counted and dropped. */
 typedef struct penc_text {
     char *buffer;

@@ -70,11 +70,11 @@ const char *posenc_mode_name(posenc_mode mode) {
 static void penc_spec_defaults(posenc_spec *spec, posenc_notes *notes) {
     if (spec->rotary_dim == 0 && spec->rotary_start < spec->head_dim) {
         spec->rotary_dim = spec->head_dim - spec->rotary_start;
-        penc_note_defaulted_size(notes, "rotary_dim", spec->rotary_dim);
+        penc_note_size(notes, POSENC_NOTE_DEFAULTED, "rotary_dim", spec->rotary_dim);
     }
     if (spec->base == 0.0) {
         spec->base = 10000.0;
-        penc_note_defaulted_real(notes, "base", spec->base);
+        penc_note_real(notes, POSENC_NOTE_DEFAULTED, "base", spec->base);
     }
 }
 

@@ -4,11 +4,10 @@
 
 static posenc_status penc_llama3_prepare(penc_scaling_case *c, posenc_notes *notes,
                                          posenc_error *error) {
-    (void)notes;
     const posenc_scaling *s = &c->scaling;
     posenc_status status = penc_check_factor(c, error);
     if (!status)
-        status = penc_check_original(c, error);
+        status = penc_check_original(c, notes, error);
     if (status)
         return status;
     if (!(s->low_freq_factor > 0.0 && s->low_freq_factor <= 1e6))

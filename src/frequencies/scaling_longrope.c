@@ -21,7 +21,7 @@ static posenc_status penc_longrope_check_list(const double *list, size_t count, 
 static posenc_status penc_longrope_prepare(penc_scaling_case *c, posenc_notes *notes,
                                            posenc_error *error) {
     posenc_scaling *s = &c->scaling;
-    posenc_status status = penc_check_original(c, error);
+    posenc_status status = penc_check_original(c, notes, error);
     if (status)
         return status;
     if (s->factor_count != c->pairs) {
@@ -44,9 +44,9 @@ static posenc_status penc_longrope_prepare(penc_scaling_case *c, posenc_notes *n
         if (!c->spec.max_positions)
             return penc_fail_size(error, "max_positions", 0,
                                   "be given where factor and attention_factor are not");
-        penc_note_defaulted_real(notes, "factor",
-                                 s->factor = (double)c->spec.max_positions /
-                                             (double)s->original_max_positions);
+        penc_note_real(notes, POSENC_NOTE_DEFAULTED, "factor",
+                       s->factor =
+                           (double)c->spec.max_positions / (double)s->original_max_positions);
     }
     if (s->factor != 0.0 && !(s->factor >= 1e-6 && s->factor <= 1e12))
         return penc_fail_real(error, "factor", s->factor, "be from 1e-6 to 1e12");

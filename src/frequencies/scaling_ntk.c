@@ -51,8 +51,9 @@ static posenc_status penc_dynamic_by_factor(penc_scaling_case *c, posenc_error *
 }
 
 /* Qwen 1: max(1, 2^(ceil(log2(n / L0) + 1)) - 1): the next power of two above n / L0, doubled. */
-static posenc_status penc_dynamic_by_qwen(penc_scaling_case *c, posenc_error *error) {
-    posenc_status status = penc_check_original(c, error);
+static posenc_status penc_dynamic_by_qwen(penc_scaling_case *c, posenc_notes *notes,
+                                          posenc_error *error) {
+    posenc_status status = penc_check_original(c, notes, error);
     if (status)
         return status;
     uint64_t doubled = 2, length = c->scaling.original_max_positions;
@@ -74,14 +75,13 @@ static posenc_status penc_dynamic_by_alpha(penc_scaling_case *c, posenc_error *e
 
 static posenc_status penc_dynamic_prepare(penc_scaling_case *c, posenc_notes *notes,
                                           posenc_error *error) {
-    (void)notes;
     if (c->scaling.dynamic == POSENC_DYNAMIC_ALPHA)
         return penc_dynamic_by_alpha(c, error);
     if (c->seq_len == 0 || c->seq_len > (UINT64_C(1) << 40))
         return penc_fail_size(error, "seq_len", c->seq_len,
                               "be from 1 to 2^40: dynamic scaling depends on it");
     if (c->scaling.dynamic == POSENC_DYNAMIC_QWEN)
-        return penc_dynamic_by_qwen(c, error);
+        return penc_dynamic_by_qwen(c, notes, error);
     if (c->scaling.dynamic == POSENC_DYNAMIC_FACTOR)
         return penc_dynamic_by_factor(c, error);
     return penc_fail_integer(error, "dynamic", c->scaling.dynamic, "be a posenc_dynamic_form");

@@ -6,9 +6,9 @@ static posenc_status penc_proportional_prepare(penc_scaling_case *c, posenc_note
                                                posenc_error *error) {
     posenc_scaling *s = &c->scaling;
     if (s->factor == 0.0)
-        penc_note_defaulted_real(notes, "factor", s->factor = 1.0);
+        penc_note_real(notes, POSENC_NOTE_DEFAULTED, "factor", s->factor = 1.0);
     if (s->partial == 0.0)
-        penc_note_defaulted_real(notes, "partial", s->partial = 1.0);
+        penc_note_real(notes, POSENC_NOTE_DEFAULTED, "partial", s->partial = 1.0);
     posenc_status status = penc_check_factor(c, error);
     if (status)
         return status;

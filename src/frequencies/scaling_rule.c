@@ -40,37 +40,24 @@ float penc_framework_power(const penc_scaling_case *c) {
     return (float)penc_real_round(&power, 24, -149);
 }
 
-static void penc_note_defaulted(posenc_notes *notes, const char *argument, posenc_number value) {
-    if (!notes)
-        return;
-    if (notes->count < notes->capacity && notes->notes) {
-        posenc_note note = {POSENC_NOTE_DEFAULTED, argument, value};
-        notes->notes[notes->count] = note;
-    }
-    notes->count++;
-}
-
-void penc_note_defaulted_real(posenc_notes *notes, const char *argument, double value) {
-    posenc_number number = {POSENC_NUMBER_REAL, {.real = value}};
-    penc_note_defaulted(notes, argument, number);
-}
-
-void penc_note_defaulted_size(posenc_notes *notes, const char *argument, uint64_t value) {
-    posenc_number number = {POSENC_NUMBER_SIZE, {.size = value}};
-    penc_note_defaulted(notes, argument, number);
-}
-
 posenc_status penc_check_factor(const penc_scaling_case *c, posenc_error *error) {
-    if (!(c->scaling.factor >= 1.0 && c->scaling.factor <= 1e12))
+    double least = c->scaling.shrinks ? 1e-6 : 1.0;
+    if (!(c->scaling.factor >= least && c->scaling.factor <= 1e12))
         return penc_fail_real(error, "factor", c->scaling.factor,
-                              "be given, at least 1 and at most 1e12");
+                              c->scaling.shrinks ? "be given, from 1e-6 to 1e12"
+                                                 : "be given, at least 1 and at most 1e12");
     return POSENC_OK;
 }
 
-posenc_status penc_check_original(const penc_scaling_case *c, posenc_error *error) {
-    uint64_t length = c->scaling.original_max_positions;
-    if (length == 0 || length > UINT64_C(1) << 40)
-        return penc_fail_size(error, "original_max_positions", length, "be given, from 1 to 2^40");
+posenc_status penc_check_original(const penc_scaling_case *c, posenc_notes *notes,
+                                  posenc_error *error) {
+    uint64_t original = c->scaling.original_max_positions, maximum = c->spec.max_positions;
+    if (original == 0 || original > UINT64_C(1) << 40)
+        return penc_fail_size(error, "original_max_positions", original,
+                              "be given, from 1 to 2^40");
+    if (maximum && original >= maximum)
+        penc_note_size(notes, POSENC_NOTE_ORIGINAL_NOT_BELOW_MAXIMUM, "original_max_positions",
+                       original);
     return POSENC_OK;
 }
 

@@ -4,6 +4,7 @@
 #define PENC_SCALING_RULE_H
 
 #include "base/fail.h"
+#include "base/notes.h"
 #include "frequencies/axis_map.h"
 #include "frequencies/ladder.h"
 #include "posenc/frequencies.h"
@@ -52,13 +53,10 @@ const penc_scaling_rule *penc_scaling_rule_of(posenc_scaling_type type);
 /* base^(rung / ladder) of the pair at hand, as PyTorch forms it: exponent and power rounded to float32. */
 float penc_framework_power(const penc_scaling_case *c);
 
-/* Appends a note that `argument` was not given and became `value`. */
-void penc_note_defaulted_real(posenc_notes *notes, const char *argument, double value);
-void penc_note_defaulted_size(posenc_notes *notes, const char *argument, uint64_t value);
-
 /* The checks that several rules share: `factor` given and at least 1; original_max_positions given. */
 posenc_status penc_check_factor(const penc_scaling_case *c, posenc_error *error);
-posenc_status penc_check_original(const penc_scaling_case *c, posenc_error *error);
+posenc_status penc_check_original(const penc_scaling_case *c, posenc_notes *notes,
+                                  posenc_error *error);
 
 /* radians / divisor with the exponent of radians; divisor is from 1e-6 to 1e12. */
 penc_real penc_real_divide(const penc_real *radians, double divisor);

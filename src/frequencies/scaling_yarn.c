@@ -61,13 +61,16 @@ static posenc_status penc_yarn_prepare(penc_scaling_case *c, posenc_notes *notes
     posenc_scaling *s = &c->scaling;
     posenc_status status = penc_check_factor(c, error);
     if (!status)
-        status = penc_check_original(c, error);
+        status = penc_check_original(c, notes, error);
     if (status)
         return status;
+    double implied = (double)c->spec.max_positions / (double)s->original_max_positions;
+    if (c->spec.max_positions && s->factor != implied)
+        penc_note_real(notes, POSENC_NOTE_FACTOR_DIFFERS, "factor", s->factor);
     if (s->beta_fast == 0.0)
-        penc_note_defaulted_real(notes, "beta_fast", s->beta_fast = 32.0);
+        penc_note_real(notes, POSENC_NOTE_DEFAULTED, "beta_fast", s->beta_fast = 32.0);
     if (s->beta_slow == 0.0)
-        penc_note_defaulted_real(notes, "beta_slow", s->beta_slow = 1.0);
+        penc_note_real(notes, POSENC_NOTE_DEFAULTED, "beta_slow", s->beta_slow = 1.0);
     if (!(s->beta_slow >= 1e-6 && s->beta_slow <= 1e6))
         return penc_fail_real(error, "beta_slow", s->beta_slow, "be from 1e-6 to 1e6");
     if (!(s->beta_fast >= s->beta_slow && s->beta_fast <= 1e6))

@@ -16,6 +16,7 @@ typedef struct penc_rotate_job {
     penc_side x_side, y_side;
     ptrdiff_t pair_stride; /* of cos and sin */
     int transpose;         /* 1: rotate by the negated angle */
+    double scale;          /* multiplies every result, rounded once more; not if it is 1 */
 } penc_rotate_job;
 
 typedef void penc_rotate_kernel(const penc_rotate_job *job, const void *x, const void *cos,

@@ -43,6 +43,7 @@ posenc_status posenc_rotation_of(const posenc_frequencies *frequencies, const po
     made.rotary_dim = spec->rotary_dim;
     made.rotary_start = spec->rotary_start;
     made.pairing = spec->pairing;
+    made.attention_factor = posenc_frequencies_attention_factor(frequencies, rows->mode);
     *rotation = made;
     return POSENC_OK;
 }
@@ -53,6 +54,7 @@ typedef struct penc_rotate_plan {
     const posenc_tensor *x, *y; /* input and output */
     penc_memory_map x_map, y_map;
     int transpose;
+    double scale;
 } penc_rotate_plan;
 
 static posenc_status penc_check_rotation(posenc_rotation *rotation, const posenc_tensor *tensor,
@@ -85,6 +87,10 @@ static posenc_status penc_check_rotation(posenc_rotation *rotation, const posenc
         penc_fail_limit(error, "batch", tensor->shape[POSENC_AXIS_BATCH]);
         return status;
     }
+    if (!(rotation->attention_factor == 0.0 ||
+          (rotation->attention_factor >= 1e-6 && rotation->attention_factor <= 1e6)))
+        return penc_fail_real(error, "rotation.attention_factor", rotation->attention_factor,
+                              "be 0 or from 1e-6 to 1e6");
     if (rotation->dtype != needed)
         return penc_fail_integer(error, "rotation.dtype", rotation->dtype,
                                  "be float64 for a float64 tensor and float32 for any other");
@@ -164,11 +170,14 @@ static posenc_status penc_make_plan(penc_rotate_plan *plan, const posenc_rotatio
     plan->x = plan->y = tensor;
     plan->y_map = plan->x_map;
     plan->transpose = 0;
+    plan->scale = 1.0;
     if (options) {
         if ((unsigned)options->direction > POSENC_BACKWARD)
             return penc_fail_integer(error, "options.direction", options->direction,
                                      "be a posenc_direction");
         plan->transpose = options->direction != POSENC_FORWARD;
+        if (options->direction == POSENC_INVERSE && rotation->attention_factor != 0.0)
+            plan->scale = 1.0 / (rotation->attention_factor * rotation->attention_factor);
         if (options->output) {
             plan->y = options->output;
             status = penc_map_tensor(plan->y, "options.output", &plan->y_map, error);
@@ -217,9 +226,13 @@ static void penc_run_plan(const penc_rotate_plan *plan, const char *input, char 
     const posenc_rotation *rotation = &plan->rotation;
     const posenc_tensor *x = plan->x, *y = plan->y;
     penc_rotate_kernel *kernel = penc_rotate_kernel_of(x->dtype);
-    penc_rotate_job job = {x->shape[POSENC_AXIS_HEADS], rotation->rotary_dim / 2,
-                           penc_side_of(x, rotation),   penc_side_of(y, rotation),
-                           rotation->pair_stride,       plan->transpose};
+    penc_rotate_job job = {x->shape[POSENC_AXIS_HEADS],
+                           rotation->rotary_dim / 2,
+                           penc_side_of(x, rotation),
+                           penc_side_of(y, rotation),
+                           rotation->pair_stride,
+                           plan->transpose,
+                           plan->scale};
     size_t start = rotation->rotary_start, end = start + rotation->rotary_dim;
     size_t head_dim = x->shape[POSENC_AXIS_HEAD_DIM];
     ptrdiff_t table_bytes = (ptrdiff_t)posenc_dtype_bytes(rotation->dtype);
@@ -269,7 +282,7 @@ static void penc_rotate_row(posenc_dtype dtype, int interleaved, size_t rotary_d
                             const void *cos, const void *sin, void *y) {
     ptrdiff_t pairs = (ptrdiff_t)(rotary_dim / 2);
     penc_side side = {0, interleaved ? 2 : 1, interleaved ? 1 : pairs};
-    penc_rotate_job job = {1, rotary_dim / 2, side, side, 1, 0};
+    penc_rotate_job job = {1, rotary_dim / 2, side, side, 1, 0, 1.0};
     penc_rotate_kernel_of(dtype)(&job, x, cos, sin, y);
 }
 
