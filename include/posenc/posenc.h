@@ -3,11 +3,13 @@
  *
  * The way through:
  *     posenc_spec             what a model declares                         frequencies.h
+ *       with posenc_scaling   how its context is extended                  scaling.h
+ *       with posenc_axes      several positions for one token              axes.h
  *     posenc_frequencies      resolved, one per pair, made once             frequencies.h
  *     posenc_angles           cos and sin rows of the positions at hand     rows.h
  *     posenc_rotate           turns queries and keys, every layer           rotate.h
  * and beside it sinusoidal tables (sinusoidal.h) and ALiBi (alibi.h). Errors: status.h. Number
- * types: dtype.h. Files (a second library, libposenc-model): npy.h.
+ * types: dtype.h. A second library, libposenc-model, reads files: npy.h, rope_parameters.h.
  *
  * libposenc needs libc and libm, opens no file, starts no thread, prints nothing and has no mutable
  * state. Objects are read-only once made and may be shared between threads.
