@@ -1,5 +1,6 @@
 /* posenc: the program. SPDX-License-Identifier: MIT */
 #include "commands.h"
+#include "posenc/cpu.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -35,6 +36,13 @@ int main(int argc, char **argv) {
     if (strcmp(name, "--version") == 0) {
         printf("posenc %s\n", posenc_version());
         return CLI_DONE;
+    }
+    posenc_error error;
+    if (posenc_cpu_check(&error)) {
+        char text[256];
+        posenc_error_text(&error, text, sizeof text);
+        fprintf(stderr, "posenc: %s\n", text);
+        return CLI_BAD_USAGE;
     }
     for (int i = 0; i < COMMANDS; i++) {
         if (strcmp(name, commands[i]->name) == 0)

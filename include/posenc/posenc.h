@@ -22,6 +22,7 @@
 #define POSENC_POSENC_H
 
 #include "posenc/alibi.h"
+#include "posenc/cpu.h"
 #include "posenc/dtype.h"
 #include "posenc/frequencies.h"
 #include "posenc/rotate.h"

@@ -1,11 +1,13 @@
 /* Writing cos and sin rows. SPDX-License-Identifier: MIT */
 #include "posenc/rows.h"
 
-#include "angles/sincos.h"
+#include "angles/exact_value.h"
+#include "angles/fast_rows.h"
 #include "base/memory_map.h"
 #include "base/number_access.h"
 #include "base/struct_size.h"
-#include "frequencies/frequencies_object.h"
+
+#include <string.h>
 
 size_t posenc_row_width(posenc_row_layout layout, size_t pairs) {
     switch (layout) {
@@ -63,15 +65,6 @@ static double penc_position_number(const penc_positions *positions, ptrdiff_t in
         break;
     }
     return ((const double *)positions->numbers)[index];
-}
-
-/* Mode exact: position times frequency as a real number, times the attention factor, rounded once. */
-static penc_sincos penc_exact_value(const posenc_frequencies *frequencies, size_t pair,
-                                    double position, posenc_dtype dtype) {
-    penc_magnitude magnitude = {frequencies->attention.exact, frequencies->attention_factor};
-    penc_position place = penc_position_of_double(position);
-    penc_angle angle = penc_angle_at(&place, &frequencies->frequency[pair].turns);
-    return penc_sincos_rounded(&angle, frequencies->has_attention ? &magnitude : NULL, dtype);
 }
 
 /* Mode float32: as frameworks do it, the product, cos and sin, and the attention factor's product each
@@ -185,6 +178,73 @@ static posenc_status penc_check_positions_range(const penc_positions *positions,
     return POSENC_OK;
 }
 
+/* Everything that a checked call needs. */
+typedef struct penc_row_job {
+    const posenc_frequencies *frequencies;
+    const penc_positions *positions;
+    const posenc_rows *rows;
+    ptrdiff_t stride;
+} penc_row_job;
+
+/* Where the vector kernels may write at once: the layouts whose rows begin with the pairs in order. */
+static int penc_fast_target_of(const penc_row_job *job, size_t token, penc_fast_target *target) {
+    const posenc_rows *rows = job->rows;
+    ptrdiff_t start = (ptrdiff_t)token * job->stride;
+    if (rows->layout == POSENC_ROWS_PAIRS || rows->layout == POSENC_ROWS_FULL_INTERLEAVED)
+        return 0;
+    target->cos = (float *)rows->cos + start;
+    target->sin = rows->sin ? (float *)rows->sin + start : target->cos + job->frequencies->pairs;
+    target->stride = job->stride;
+    return 1;
+}
+
+/* FULL_HALF has every row twice. */
+static void penc_double_rows(const penc_row_job *job, penc_fast_target target, size_t count) {
+    size_t pairs = job->frequencies->pairs;
+    for (size_t row = 0; row < count && job->rows->layout == POSENC_ROWS_FULL_HALF; row++) {
+        ptrdiff_t start = (ptrdiff_t)row * target.stride;
+        memcpy(target.cos + start + pairs, target.cos + start, pairs * sizeof *target.cos);
+        memcpy(target.sin + start + pairs, target.sin + start, pairs * sizeof *target.sin);
+    }
+}
+
+/* How many positions from `token` on follow one another and are served by vector kernels; 0 if the first
+ * one is not. */
+static size_t penc_fast_length(const penc_row_job *job, size_t token) {
+    const penc_positions *positions = job->positions;
+    double first = penc_position_number(positions, (ptrdiff_t)token);
+    size_t length = 0;
+    for (size_t i = token; i < positions->count; i++, length++) {
+        double position = penc_position_number(positions, (ptrdiff_t)i);
+        if (position != first + (double)length ||
+            !penc_fast_serves(job->frequencies, (int64_t)position))
+            break;
+    }
+    return first < 0.0 && length > 1 ? 1 : length;
+}
+
+/* Writes one row or, where positions run, many; returns how many. */
+static size_t penc_write_some(const penc_row_job *job, size_t token, int may_be_fast) {
+    enum { WORTH_A_RUN = 32 };
+    penc_fast_target target;
+    size_t length =
+        may_be_fast && penc_fast_target_of(job, token, &target) ? penc_fast_length(job, token) : 0;
+    if (length == 0) {
+        penc_write_row(job->frequencies, job->positions, token, job->rows,
+                       (ptrdiff_t)token * job->stride);
+        return 1;
+    }
+    int64_t first = (int64_t)penc_position_number(job->positions, (ptrdiff_t)token);
+    if (length < WORTH_A_RUN) {
+        length = 1;
+        penc_fast_row(job->frequencies, first, target.cos, target.sin);
+    } else {
+        penc_fast_run(job->frequencies, first, length, target);
+    }
+    penc_double_rows(job, target, length);
+    return length;
+}
+
 static posenc_status penc_write_rows(const posenc_frequencies *frequencies,
                                      penc_positions positions, const posenc_rows *rows,
                                      posenc_error *error) {
@@ -206,8 +266,11 @@ static posenc_status penc_write_rows(const posenc_frequencies *frequencies,
         status = penc_check_positions_range(&positions, error);
     if (status)
         return status;
-    for (size_t i = 0; i < positions.count; i++)
-        penc_write_row(frequencies, &positions, i, rows, (ptrdiff_t)i * stride);
+    penc_row_job job = {frequencies, &positions, rows, stride};
+    int may_be_fast = rows->mode == POSENC_MODE_EXACT && rows->dtype == POSENC_F32 &&
+                      positions.axes == 1 && positions.kind != PENC_REAL;
+    for (size_t i = 0; i < positions.count;)
+        i += penc_write_some(&job, i, may_be_fast);
     return POSENC_OK;
 }
 

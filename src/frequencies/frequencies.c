@@ -132,6 +132,25 @@ static void penc_resolve_attention(const penc_scaling_rule *rule, const penc_sca
     made->softmax_factor = rule->softmax ? rule->softmax(c) : 1.0;
 }
 
+/* The phases of every pair, behind the last frequency. */
+static void penc_resolve_phases(posenc_frequencies *made, size_t padded) {
+    made->phase_high = (uint64_t *)(made->frequency + made->pairs);
+    made->phase_low = made->phase_high + padded;
+    made->has_phases = 1;
+    for (size_t pair = 0; pair < padded; pair++) {
+        penc_wide fraction = {{0}};
+        if (pair < made->pairs) {
+            const penc_turns *turns = &made->frequency[pair].turns;
+            fraction.limb[3] = turns->high;
+            fraction.limb[2] = turns->low;
+            fraction = penc_wide_shift(&fraction, turns->exponent);
+            made->has_phases &= !turns->negative;
+        }
+        made->phase_high[pair] = fraction.limb[3];
+        made->phase_low[pair] = fraction.limb[2] >> 32;
+    }
+}
+
 /* Checks the scaling and computes what its pairs share. */
 static posenc_status penc_prepare_case(penc_scaling_case *c, const penc_scaling_rule **rule,
                                        posenc_notes *notes, posenc_error *error) {
@@ -182,7 +201,9 @@ posenc_status posenc_frequencies_create(const posenc_spec *spec, uint64_t seq_le
                                    "be whole with this scaling");
     if (status)
         return status;
-    posenc_frequencies *made = malloc(sizeof *made + c.pairs * sizeof made->frequency[0]);
+    size_t padded = (c.pairs + 7) / 8 * 8;
+    posenc_frequencies *made = malloc(sizeof *made + c.pairs * sizeof made->frequency[0] +
+                                      2 * padded * sizeof made->phase_high[0]);
     if (!made)
         return penc_fail(error, POSENC_OUT_OF_MEMORY, "frequencies", "have memory to be made in");
     made->pairs = c.pairs;
@@ -191,6 +212,7 @@ posenc_status posenc_frequencies_create(const posenc_spec *spec, uint64_t seq_le
         c.place = penc_axis_map_next(&map, pair);
         made->frequency[pair] = penc_resolve_pair(rule, &c);
     }
+    penc_resolve_phases(made, padded);
     penc_resolve_attention(rule, &c, made);
     made->spec = c.spec;
     made->scaling = c.scaling;

@@ -16,9 +16,13 @@ struct posenc_frequencies {
     penc_attention attention; /* framework: rounded to float32 */
     int has_attention;        /* it is not 1 */
     double attention_factor, softmax_factor;
-    posenc_scaling scaling;     /* what spec.scaling points to */
-    posenc_axes axes;           /* what spec.axes points to */
-    penc_frequency frequency[]; /* pairs of them */
+    posenc_scaling scaling; /* what spec.scaling points to */
+    posenc_axes axes;       /* what spec.axes points to */
+    /* The frequencies as fractions of a turn: the upper 64 bits, and the next 32; padded with zeros to a
+     * multiple of 8. Whole turns are left out, which whole positions do not see. */
+    uint64_t *phase_high, *phase_low;
+    int has_phases;             /* 0 if a frequency is negative */
+    penc_frequency frequency[]; /* pairs of them; the phases stand behind */
 };
 
 #endif

@@ -1,0 +1,27 @@
+/* The sincos kernels in plain C, and the choice of an instance. SPDX-License-Identifier: MIT */
+#include "kernels/sincos_kernels.h"
+
+#include "kernels/vector_scalar.h"
+
+#define NAME(what) penc_sincos_scalar_##what
+#include "kernels/sincos_vector.inc"
+#include "kernels/vector_end.inc"
+
+const penc_sincos_kernels penc_sincos_kernels_scalar = {
+    penc_sincos_scalar_row, penc_sincos_scalar_round_row, penc_sincos_scalar_round_run};
+
+const penc_sincos_kernels *penc_sincos_kernels_now(void) {
+    switch (penc_cpu_level_now()) {
+#define PENC_CASE(suffix, level)                                                                   \
+    case level:                                                                                    \
+        return &penc_sincos_kernels_##suffix;
+        PENC_SINCOS_INSTANCES(PENC_CASE)
+#undef PENC_CASE
+#if !PENC_X86
+    case PENC_CPU_AVX2:
+    case PENC_CPU_AVX512:
+        break;
+#endif
+    }
+    return &penc_sincos_kernels_scalar;
+}
