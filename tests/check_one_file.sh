@@ -1,0 +1,111 @@
+#!/bin/sh
+# The one-file build: check_one_file.sh SOURCE_DIR [COMPILER...]
+#
+# Makes posenc.c and posenc.h, compiles them with each compiler (those of gcc and clang that are
+# there) with the project's warnings as errors, looks for fused multiply-adds in the machine code,
+# and builds and runs the examples against them. Prints TAP. SPDX-License-Identifier: MIT
+set -eu
+
+[ $# -ge 1 ] || {
+    echo "usage: check_one_file.sh SOURCE_DIR [COMPILER...]" >&2
+    exit 2
+}
+source=$(cd "$1" && pwd)
+shift
+if [ $# -eq 0 ]; then
+    for compiler in gcc clang; do
+        ! command -v $compiler >/dev/null || set -- "$@" $compiler
+    done
+fi
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+trap 'exit 1' HUP INT TERM
+
+# check WHAT COMMAND...: one TAP line; what the command printed follows if it failed.
+count=0 failed=0
+check() {
+    what=$1
+    shift
+    count=$((count + 1))
+    if "$@" >"$work/log" 2>&1 </dev/null; then
+        echo "ok $count - $what"
+    else
+        echo "not ok $count - $what"
+        sed 's/^/# /' "$work/log"
+        failed=$((failed + 1))
+    fi
+}
+
+make_it() { python3 "$source/tools/amalgamate.py" "$work/$1"; }
+
+made_twice_the_same() {
+    make_it again && cmp "$work/one/posenc.c" "$work/again/posenc.c" &&
+        cmp "$work/one/posenc.h" "$work/again/posenc.h"
+}
+
+# The warnings of every target, -Werror among them, from where the build has them.
+warnings=$(sed -n '/target_compile_options(posenc_flags/,/)$/p' "$source/CMakeLists.txt" |
+    grep -oE -- '-W[a-z0-9=-]+' | tr '\n' ' ')
+
+# compile COMPILER FLAGS...: nothing but the two files, to posenc.o.
+compile() (
+    cd "$work/one"
+    rm -f "$work/posenc.o"
+    compiler=$1
+    shift
+    # shellcheck disable=SC2086 # a list of words
+    "$compiler" "$@" $warnings -c posenc.c -o "$work/posenc.o"
+)
+
+# Nobody has to pass -ffp-contract=off: these flags have the compiler fuse whatever it may.
+nothing_is_fused() {
+    compile "$1" -std=gnu11 -O3 "$2" && objdump -d "$work/posenc.o" >"$work/code" || return 1
+    grep -E "$3" "$work/code" | head
+    ! grep -qE "$3" "$work/code"
+}
+
+# example NAME COMPILER: includes <posenc/posenc.h>, which leads to the one file.
+example() {
+    "$2" -std=c11 -O2 -I"$work" -I"$source/data" "$source/examples/$1.c" "$work/posenc.o" -lm \
+        -o "$work/$1" || return 1
+    "$work/$1" >"$work/$1.out" || {
+        cat "$work/$1.out"
+        return 1
+    }
+}
+
+# What a query and a key from known random numbers must score.
+scores_are_right() {
+    example positional_encoding "$1" || return 1
+    cat "$work/positional_encoding.out"
+    for positions in '3 +5' '7 +9' '100 +102' '1024 +1026'; do
+        grep -qE "^ +$positions +2 +-6\\.530165\$" "$work/positional_encoding.out" || return 1
+    done
+    for score in '10000: .* +1.331200' '100000: .* +1.368584' '1000000: .* +1.388781'; do
+        grep -q " $score\$" "$work/positional_encoding.out" || return 1
+    done
+}
+
+check "posenc.c and posenc.h are made" make_it one
+check "the same tree gives the same bytes" made_twice_the_same
+mkdir "$work/posenc"
+echo '#include "../one/posenc.h"' >"$work/posenc/posenc.h"
+case $(uname -m) in
+x86_64) target=-march=haswell fused='[[:space:]]vfn?m(add|sub)' ;;
+aarch64) target=-mcpu=native fused='[[:space:]](fn?m(add|sub)|fml[as])[[:space:]]' ;;
+*) target='' ;;
+esac
+for compiler; do
+    check "$compiler compiles posenc.c alone without a warning" compile "$compiler" -std=c11
+    if [ -n "$target" ]; then
+        check "$compiler -O3 $target fuses no multiply-add in it" \
+            nothing_is_fused "$compiler" "$target" "$fused"
+    fi
+    check "$compiler -O2 compiles it without a warning" compile "$compiler" -std=c11 -O2
+    check "$compiler: README's example runs" example readme_example "$compiler"
+    check "$compiler: the interview challenge's properties hold" \
+        example interview_challenge "$compiler"
+    check "$compiler: scores are the known ones" scores_are_right "$compiler"
+done
+echo "1..$count"
+[ $failed -eq 0 ] && [ $# -gt 0 ]

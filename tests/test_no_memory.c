@@ -1,0 +1,356 @@
+/* Memory that runs out: whichever allocation fails, the call says OUT_OF_MEMORY, gives nothing, leaves
+ * no file and loses neither memory nor an open file. Linked with --wrap for malloc, calloc, realloc
+ * and free, and with the library's objects, since --wrap does not reach into shared libraries.
+ * SPDX-License-Identifier: MIT */
+#include "posenc/alibi.h"
+#include "posenc/npy.h"
+#include "posenc/rotate.h"
+#include "posenc/sinusoidal.h"
+
+#include "guard_pages.h"
+
+#include <dirent.h>
+#include <stdio.h>
+
+/* ---- Allocations that are counted and fail on demand ---- */
+
+/* What fails: one allocation alone, or one and all that come after it. */
+typedef enum shortage { SHORTAGE_ONCE = 0, SHORTAGE_LASTING = 1 } shortage;
+
+static struct {
+    size_t calls;   /* allocations asked for */
+    size_t fail_at; /* the number of the one that fails, from 1; 0: none */
+    shortage kind;
+    int failed; /* 1: one was refused */
+    long live;  /* blocks given and not freed */
+} memory;
+
+void *__real_malloc(size_t bytes);
+void *__real_calloc(size_t count, size_t bytes);
+void *__real_realloc(void *block, size_t bytes);
+void __real_free(void *block);
+void *__wrap_malloc(size_t bytes);
+void *__wrap_calloc(size_t count, size_t bytes);
+void *__wrap_realloc(void *block, size_t bytes);
+void __wrap_free(void *block);
+
+static int memory_fails(void) {
+    memory.calls++;
+    int fails =
+        memory.fail_at && (memory.kind == SHORTAGE_LASTING ? memory.calls >= memory.fail_at
+                                                           : memory.calls == memory.fail_at);
+    memory.failed |= fails;
+    return fails;
+}
+
+static void *counted(void *block) {
+    memory.live += block != NULL;
+    return block;
+}
+
+void *__wrap_malloc(size_t bytes) {
+    return memory_fails() ? NULL : counted(__real_malloc(bytes));
+}
+
+void *__wrap_calloc(size_t count, size_t bytes) {
+    return memory_fails() ? NULL : counted(__real_calloc(count, bytes));
+}
+
+void *__wrap_realloc(void *block, size_t bytes) {
+    if (memory_fails())
+        return NULL;
+    return block ? __real_realloc(block, bytes) : counted(__real_realloc(NULL, bytes));
+}
+
+void __wrap_free(void *block) {
+    memory.live -= block != NULL;
+    __real_free(block);
+}
+
+/* From now on the allocation with this number fails (0: none does). */
+static void memory_begin(size_t fail_at, shortage kind) {
+    memory.calls = 0;
+    memory.failed = 0;
+    memory.fail_at = fail_at;
+    memory.kind = kind;
+}
+
+/* Allocations succeed again. */
+static void memory_end(void) {
+    memory.fail_at = 0;
+}
+
+/* ---- A folder to write in ---- */
+
+static char folder[] = "/tmp/posenc-no-memory-XXXXXX", target[100];
+
+static int make_folder(void **state) {
+    (void)state;
+    if (!mkdtemp(folder))
+        return -1;
+    snprintf(target, sizeof target, "%s/array.npy", folder);
+    return 0;
+}
+
+static int remove_folder(void **state) {
+    (void)state;
+    (void)unlink(target);
+    return rmdir(folder); /* fails the group if anything else was left in it */
+}
+
+/* Names in a folder, without "." and "..". */
+static size_t names_in(const char *path) {
+    size_t names = 0;
+    DIR *open_folder = opendir(path);
+    assert_non_null(open_folder);
+    for (const struct dirent *entry; (entry = readdir(open_folder));)
+        names += strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
+    closedir(open_folder);
+    return names;
+}
+
+/* ---- Running short ---- */
+
+/* Does all of a piece of work, cleaning up after itself; where a step fails it checks what that step
+ * gave and returns its status. */
+typedef posenc_status work(posenc_error *error);
+
+/* The work with one allocation that fails: 1 if it came to that. */
+static int runs_short(work *run, size_t fail_at, shortage kind) {
+    posenc_error error;
+    long live = memory.live;
+    size_t open_files = names_in("/proc/self/fd");
+    memory_begin(fail_at, kind);
+    posenc_status status = run(&error);
+    memory_end();
+    assert_int_equal(memory.live, live);
+    assert_int_equal(names_in("/proc/self/fd"), open_files);
+    if (!memory.failed) {
+        assert_done(status, &error);
+        return 0;
+    }
+    assert_int_equal(status, POSENC_OUT_OF_MEMORY);
+    assert_int_equal(error.status, POSENC_OUT_OF_MEMORY);
+    assert_non_null(error.argument);
+    assert_non_null(error.must);
+    return 1;
+}
+
+/* Lets the first allocation fail, then the second and so on, until all succeed; `after` looks at what
+ * each failure left. Returns how many there are. */
+static size_t run_short_at_every_allocation(work *run, void (*after)(void), shortage kind) {
+    size_t fail_at = 1;
+    for (; runs_short(run, fail_at, kind); fail_at++)
+        after();
+    return fail_at - 1;
+}
+
+static void assert_survives(work *run, size_t at_least, void (*after)(void)) {
+    assert_true(run_short_at_every_allocation(run, after, SHORTAGE_ONCE) >= at_least);
+    assert_true(run_short_at_every_allocation(run, after, SHORTAGE_LASTING) >= at_least);
+}
+
+static void nothing_to_look_at(void) {}
+
+/* ---- RoPE ---- */
+
+static posenc_status make_frequencies(posenc_frequencies **frequencies, posenc_error *error) {
+    posenc_spec spec = POSENC_SPEC_INIT;
+    spec.head_dim = 64;
+    *frequencies = (posenc_frequencies *)(void *)&spec; /* not NULL: a failure must set it */
+    posenc_status status = posenc_frequencies_create(&spec, 0, frequencies, NULL, error);
+    if (status)
+        assert_null(*frequencies);
+    return status;
+}
+
+/* Two tokens of one head, by rows made here. */
+static posenc_status rotate_two_tokens(const posenc_frequencies *frequencies, posenc_error *error) {
+    static float x[2 * 64], cos[2 * 32], sin[2 * 32];
+    static const int64_t positions[2] = {0, 1};
+    posenc_rows rows = POSENC_ROWS_INIT;
+    posenc_rotation rotation;
+    posenc_tensor tensor = posenc_tensor_dense(POSENC_F32, 1, 2, 1, 64);
+    rows.cos = cos;
+    rows.sin = sin;
+    posenc_status status = posenc_angles(frequencies, positions, 2, &rows, error);
+    if (!status)
+        status = posenc_rotation_of(frequencies, &rows, 2, &rotation, error);
+    if (!status)
+        status = posenc_rotate(&rotation, &tensor, x, x, NULL, error);
+    return status;
+}
+
+static posenc_status rope(posenc_error *error) {
+    posenc_frequencies *frequencies;
+    posenc_status status = make_frequencies(&frequencies, error);
+    if (!status)
+        status = rotate_two_tokens(frequencies, error);
+    posenc_frequencies_destroy(frequencies);
+    return status;
+}
+
+static void rope_survives_every_shortage(void **state) {
+    (void)state;
+    assert_survives(rope, 1, nothing_to_look_at);
+}
+
+/* ---- What allocates nothing ---- */
+
+static posenc_status sinusoidal(posenc_error *error) {
+    static float table[3 * 8];
+    posenc_sinusoidal_spec spec = POSENC_SINUSOIDAL_INIT;
+    spec.dim = 8;
+    return posenc_sinusoidal(&spec, NULL, 3, POSENC_F32, 0, table, error);
+}
+
+static posenc_status alibi(posenc_error *error) {
+    static double slopes[6];
+    static float bias[6 * 2 * 3];
+    posenc_alibi_spec spec = POSENC_ALIBI_INIT;
+    posenc_bias_tile tile = POSENC_BIAS_TILE_INIT;
+    spec.heads = 6;
+    tile.queries = 2;
+    tile.keys = 3;
+    posenc_status status = posenc_alibi_slopes(&spec, 0, 6, slopes, error);
+    return status ? status : posenc_alibi_bias(&spec, &tile, bias, error);
+}
+
+static void assert_allocates_nothing(work *run) {
+    posenc_error error;
+    memory_begin(1, SHORTAGE_LASTING);
+    posenc_status status = run(&error);
+    memory_end();
+    assert_done(status, &error);
+    assert_int_equal(memory.calls, 0);
+}
+
+static void sinusoidal_tables_allocate_nothing(void **state) {
+    (void)state;
+    assert_allocates_nothing(sinusoidal);
+}
+
+static void alibi_allocates_nothing(void **state) {
+    (void)state;
+    assert_allocates_nothing(alibi);
+}
+
+static void rows_and_rotations_allocate_nothing(void **state) {
+    (void)state;
+    posenc_error error;
+    posenc_frequencies *frequencies;
+    assert_done(make_frequencies(&frequencies, &error), &error);
+    memory_begin(1, SHORTAGE_LASTING);
+    posenc_status status = rotate_two_tokens(frequencies, &error);
+    memory_end();
+    assert_done(status, &error);
+    assert_int_equal(memory.calls, 0);
+    posenc_frequencies_destroy(frequencies);
+}
+
+/* ---- Files ---- */
+
+static const float old_numbers[2] = {1.0f, 2.0f}, new_numbers[3] = {3.0f, 4.0f, 5.0f};
+
+static posenc_status write_numbers(const float *numbers, size_t count, posenc_error *error) {
+    posenc_npy_info info = {.dtype = POSENC_F32, .rank = 1, .shape = {count}};
+    posenc_npy_writer *writer = (posenc_npy_writer *)(void *)&info; /* not NULL */
+    posenc_status status = posenc_npy_create(target, &info, &writer, error);
+    if (status) {
+        assert_null(writer);
+        return status;
+    }
+    status = posenc_npy_write(writer, 0, count, numbers, error);
+    if (status) {
+        posenc_npy_discard(writer);
+        return status;
+    }
+    return posenc_npy_commit(writer, error);
+}
+
+/* Reads up to 3 numbers; *count is how many there are. */
+static posenc_status read_numbers(float *numbers, size_t *count, posenc_error *error) {
+    posenc_npy_info info;
+    posenc_npy_reader *reader = (posenc_npy_reader *)(void *)&info; /* not NULL */
+    posenc_status status = posenc_npy_open(target, &reader, &info, error);
+    if (status) {
+        assert_null(reader);
+        return status;
+    }
+    *count = (size_t)info.count;
+    status = *count > 3 ? POSENC_FORMAT : posenc_npy_read(reader, 0, *count, numbers, error);
+    posenc_npy_close(reader);
+    return status;
+}
+
+static void assert_target_holds(const float *wanted, size_t count) {
+    float numbers[3];
+    size_t got;
+    posenc_error error;
+    assert_done(read_numbers(numbers, &got, &error), &error);
+    assert_int_equal(got, count);
+    assert_memory_equal(numbers, wanted, count * sizeof *wanted);
+    assert_int_equal(names_in(folder), 1);
+}
+
+static void write_old_numbers(void) {
+    posenc_error error;
+    assert_done(write_numbers(old_numbers, 2, &error), &error);
+}
+
+static posenc_status write_new_file(posenc_error *error) {
+    (void)unlink(target);
+    return write_numbers(new_numbers, 3, error);
+}
+
+static void folder_is_empty(void) {
+    assert_int_equal(names_in(folder), 0);
+}
+
+static void writing_a_new_file_survives_every_shortage_and_leaves_no_file(void **state) {
+    (void)state;
+    assert_survives(write_new_file, 1, folder_is_empty);
+    assert_target_holds(new_numbers, 3);
+}
+
+static posenc_status replace_file(posenc_error *error) {
+    return write_numbers(new_numbers, 3, error);
+}
+
+static void old_file_is_whole(void) {
+    assert_target_holds(old_numbers, 2);
+}
+
+static void replacing_a_file_survives_every_shortage_and_keeps_the_old_one(void **state) {
+    (void)state;
+    for (shortage kind = SHORTAGE_ONCE; kind <= SHORTAGE_LASTING; kind++) {
+        write_old_numbers();
+        assert_true(run_short_at_every_allocation(replace_file, old_file_is_whole, kind) >= 1);
+        assert_target_holds(new_numbers, 3);
+    }
+}
+
+static posenc_status read_file(posenc_error *error) {
+    float numbers[3];
+    size_t count;
+    return read_numbers(numbers, &count, error);
+}
+
+static void reading_survives_every_shortage(void **state) {
+    (void)state;
+    write_old_numbers();
+    assert_survives(read_file, 1, old_file_is_whole);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rope_survives_every_shortage),
+        cmocka_unit_test(sinusoidal_tables_allocate_nothing),
+        cmocka_unit_test(alibi_allocates_nothing),
+        cmocka_unit_test(rows_and_rotations_allocate_nothing),
+        cmocka_unit_test(writing_a_new_file_survives_every_shortage_and_leaves_no_file),
+        cmocka_unit_test(replacing_a_file_survives_every_shortage_and_keeps_the_old_one),
+        cmocka_unit_test(reading_survives_every_shortage),
+    };
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}

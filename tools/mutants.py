@@ -1,0 +1,375 @@
+#!/usr/bin/env python3
+"""Plants one fault at a time in a copy of the library and sees whether the unit tests notice.
+
+    mutants.py [--jobs N] [--only WORD] [--list]
+
+A mutant is a name, a file, a text that stands in it exactly once, and what takes its place. The unit
+tests must pass without a mutant and one of them must fail with it; a mutant that survives shows a
+missing test. Whatever does not compile is a fault of the list. Prints TAP. SPDX-License-Identifier: MIT
+"""
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+sys.dont_write_bytecode = True
+from amalgamate import ROOT, library_lists  # noqa: E402 (beside this file)
+
+TESTS = ("base", "angles", "rotate", "sinusoidal", "alibi")
+
+MUTANTS = [
+    # Frequencies
+    ("exponent j/d in place of 2j/d", "src/frequencies/frequencies.c",
+     "penc_ladder_rung(&base->log2, pair, pairs)", "penc_ladder_rung(&base->log2, pair, 2 * pairs)"),
+    ("frequencies divide by head_dim in place of rotary_dim", "src/frequencies/frequencies.c",
+     "penc_default_frequency(&base, pair, pairs)",
+     "penc_default_frequency(&base, pair, resolved.head_dim / 2)"),
+    ("default base 100000", "src/frequencies/frequencies.c", "spec->base = 10000.0;",
+     "spec->base = 100000.0;"),
+    ("rotary_dim defaults to head_dim whatever rotary_start", "src/frequencies/frequencies.c",
+     "spec->rotary_dim = spec->head_dim - spec->rotary_start;", "spec->rotary_dim = spec->head_dim;"),
+    ("float32 factor from the exact frequency", "src/frequencies/frequencies.c",
+     "frequency.factor = 1.0f / (float)penc_real_round(&power, 24, -149);",
+     "frequency.factor = (float)frequency.inv_freq;"),
+    ("float32 factor from the float64 base", "src/frequencies/frequencies.c",
+     "penc_log2((double)(float)resolved.base)", "penc_log2(resolved.base)"),
+    ("attention factor 0.5", "src/frequencies/frequencies.c", "made->attention_factor = 1.0;",
+     "made->attention_factor = 0.5;"),
+
+    # Angles
+    ("positions off by one", "src/angles/angles.c", "penc_write_row(frequencies, positions[i],",
+     "penc_write_row(frequencies, positions[i] + 1,"),
+    ("the sign of a position ignored", "src/angles/phase.c",
+     "penc_position result = {position < 0 ? 0 - bits : bits, 0, position < 0};",
+     "penc_position result = {position < 0 ? 0 - bits : bits, 0, 0};"),
+    ("positions cut to 32 bits", "src/angles/phase.c", "uint64_t bits = (uint64_t)position;",
+     "uint64_t bits = (uint64_t)(int64_t)(int32_t)position;"),
+    ("float32 mode ignored", "src/angles/angles.c", "if (mode == POSENC_MODE_FLOAT32)",
+     "if (mode == POSENC_MODE_FLOAT32 && position < -POSENC_MAX_POSITION)"),
+    ("float32 mode multiplies in float64", "src/angles/angles.c",
+     "frequency->factor * (float)position", "(float)((double)frequency->factor * (double)position)"),
+    ("range reduction: the rest's sign flipped", "src/angles/sincos.c", "if (angle->rest_negative)",
+     "if (!angle->rest_negative)"),
+    ("range reduction: no quarter turns", "src/angles/phase.c",
+     "angle.quarter = (eighth + 1) / 2 % 4;", "angle.quarter = (eighth + 1) / 2 % 2;"),
+    ("range reduction: the carry into the upper limb lost", "src/angles/phase.c",
+     "high += middle < carry;", ""),
+    ("the sign of sin flipped", "src/angles/sincos.c", "result.sin = -result.sin;",
+     "result.cos = -result.cos;"),
+    ("hard roundings are not computed again", "src/angles/sincos.c",
+     "return penc_narrow(value - margin, dtype) == *rounded;", "return 1;"),
+    ("float64 rows rounded to float32", "src/angles/sincos.c",
+     "    if (dtype == POSENC_F64)\n        return value;",
+     "    if (dtype == POSENC_F64)\n        return (penc_sincos){(double)(float)value.cos, value.sin};"),
+    ("row layout full_half repeats nothing", "src/angles/angles.c",
+     "return (penc_row_shape){1, pairs, 0};", "return (penc_row_shape){1, 0, 0};"),
+    ("row layout pairs writes cos beside cos", "src/angles/angles.c",
+     "return (penc_row_shape){2, 0, 1};", "return (penc_row_shape){1, 0, pairs};"),
+    ("row stride ignored", "src/angles/angles.c",
+     "ptrdiff_t stride = rows->row_stride ? rows->row_stride : (ptrdiff_t)width;",
+     "ptrdiff_t stride = (ptrdiff_t)width;"),
+    ("positions beyond 2^40 accepted", "src/angles/angles.c",
+     "if (positions[i] > POSENC_MAX_POSITION ||", "if (positions[i] > 2 * POSENC_MAX_POSITION ||"),
+
+    # Rounding and memory
+    ("16-bit stores truncate", "src/base/half.h",
+     "return kept + (rest > half || (rest == half && (kept & 1)));",
+     "return kept + (rest > half && rest < half);"),
+    ("16-bit ties away from even", "src/base/half.h", "(rest == half && (kept & 1)));",
+     "rest == half);"),
+    ("float16 denormals flushed to zero", "src/base/half.h",
+     "float magnitude = (float)fraction * 0x1p-24f;", "float magnitude = (float)fraction * 0.0f;"),
+    ("penc_real_round without ties to even", "src/base/wide.c",
+     "(rest == half && (m.limb[3] || (kept & 1)))", "rest == half"),
+    ("the overlap check always passes", "src/base/memory_map.c",
+     "    if (!penc_ranges_meet(a_low,", "    if (a_low || !penc_ranges_meet(a_low,"),
+    ("strides that write twice accepted", "src/base/memory_map.c",
+     "        if (stride < reach)\n            return 0;", "        if (stride < reach)\n            return 1;"),
+    ("struct sizes not checked", "src/base/struct_size.h", "if (size < known || size > 4096) {",
+     "if (size > 4096) {"),
+
+    # Rotation
+    ("the kernel's sign of sin swapped", "src/kernels/rotate_scalar.inc", "if (job->transpose)",
+     "if (!job->transpose)"),
+    ("inverse ignored", "src/rope/rotate.c",
+     "plan->transpose = options->direction != POSENC_FORWARD;", "plan->transpose = 0;"),
+    ("backward like forward", "src/rope/rotate.c",
+     "plan->transpose = options->direction != POSENC_FORWARD;",
+     "plan->transpose = options->direction == POSENC_INVERSE;"),
+    ("half and interleaved swapped", "src/rope/rotate.c",
+     "if (rotation->pairing == POSENC_PAIRING_INTERLEAVED)",
+     "if (rotation->pairing == POSENC_PAIRING_HALF)"),
+    ("half and interleaved swapped in the row primitives", "src/rope/rotate.c",
+     "{0, interleaved ? 2 : 1, interleaved ? 1 : pairs}",
+     "{0, interleaved ? 1 : 2, interleaved ? pairs : 1}"),
+    ("half pairs head_dim/2 apart in place of rotary_dim/2", "src/rope/rotate.c",
+     "ptrdiff_t pairs = (ptrdiff_t)(rotation->rotary_dim / 2);\n    penc_side side = {tensor",
+     "ptrdiff_t pairs = (ptrdiff_t)(tensor->shape[POSENC_AXIS_HEAD_DIM] / 2);\n"
+     "    penc_side side = {tensor"),
+    ("rotary_start ignored", "src/rope/rotate.c",
+     "size_t start = rotation->rotary_start, end = start + rotation->rotary_dim;",
+     "size_t start = 0, end = start + rotation->rotary_dim;"),
+    ("copy of untouched channels left out", "src/rope/rotate.c",
+     "            if (input != output) {", "            if (input != output && !output) {"),
+    ("copy of the channels behind left out", "src/rope/rotate.c",
+     "penc_copy_channels(plan, input, output, batch, token, end, head_dim);",
+     "penc_copy_channels(plan, input, output, batch, token, head_dim, head_dim);"),
+    ("batch stride ignored", "src/rope/rotate.c",
+     "rotation->batch > 1 ? (ptrdiff_t)batch * rotation->batch_stride : 0;", "0;"),
+    ("pair stride of a caller's table ignored", "src/rope/rotate.c",
+     "    if (rotation->pair_stride == 0)\n        rotation->pair_stride = 1;",
+     "    rotation->pair_stride = 1;"),
+    ("rows in one array: sin taken for cos", "src/rope/rotate.c",
+     "made.sin = (const char *)rows->cos + pairs * bytes;", "made.sin = rows->cos;"),
+    ("output strides are those of the input", "src/rope/rotate.c",
+     "plan->y = options->output;", "plan->y = tensor;"),
+    ("only the first head rotated", "src/rope/rotate.c",
+     "penc_rotate_job job = {x->shape[POSENC_AXIS_HEADS], rotation",
+     "penc_rotate_job job = {x->shape[POSENC_AXIS_HEADS] > 0, rotation"),
+    ("16-bit tensors take float64 tables for granted", "src/rope/rotate.c",
+     "    if (rotation->dtype != needed)", "    if (rotation->dtype != needed && !tensor)"),
+
+    # Sinusoidal tables
+    ("odd rules swapped", "src/absolute/sinusoidal.c", "spec->odd == POSENC_ODD_ZERO;",
+     "spec->odd == POSENC_ODD_TRUNCATE;"),
+    ("shift ignored", "src/absolute/sinusoidal.c",
+     "plan.denominator = width - 2 * (size_t)spec->shift;", "plan.denominator = width;"),
+    ("scale ignored", "src/absolute/sinusoidal.c", "penc_turns_of(&radians, resolved.scale)",
+     "penc_turns_of(&radians, 1.0)"),
+    ("the sign of scale ignored", "src/frequencies/ladder.c", "        scale < 0};", "        0};"),
+    ("start ignored", "src/absolute/sinusoidal.c",
+     "job->spec->start + penc_position_at(job->positions, row)",
+     "penc_position_at(job->positions, row)"),
+    ("padding row ignored", "src/absolute/sinusoidal.c", "return job->spec->has_padding &&",
+     "return !job->spec->has_padding &&"),
+    ("cos block before sin block swapped", "src/absolute/sinusoidal.c",
+     "plan.sin_first = plan.cosines;", "plan.cos_first = plan.sines;"),
+    ("fractions of positions cut off", "src/absolute/sinusoidal.c",
+     "return positions ? positions[i] : (double)i;",
+     "return positions ? trunc(positions[i]) : (double)i;"),
+    ("the zero column left as it was", "src/absolute/sinusoidal.c",
+     "for (size_t row = 0; plan.zero_column && row < count; row++)",
+     "for (size_t row = count; plan.zero_column && row < count; row++)"),
+
+    # ALiBi
+    ("ALiBi exponent off by one", "src/bias/alibi.c",
+     "uint64_t numerator = head + 1, denominator", "uint64_t numerator = head, denominator"),
+    ("ALiBi plain for paper", "src/bias/alibi.c", "if (spec->slopes == POSENC_SLOPES_PAPER) {",
+     "if (spec->slopes == POSENC_SLOPES_PLAIN) {"),
+    ("ALiBi: the heads beyond a power of two off by one", "src/bias/alibi.c",
+     "numerator = 2 * (head - denominator) + 1;", "numerator = 2 * (head - denominator) + 2;"),
+    ("ALiBi max_bias ignored", "src/bias/alibi.c", "penc_exponent_of(spec->max_bias)",
+     "penc_exponent_of(8.0)"),
+    ("causal mask hides the query's own key", "src/bias/alibi_row.inc",
+     "if (distance < 0 && mask == POSENC_BIAS_CAUSAL)",
+     "if (distance <= 0 && mask == POSENC_BIAS_CAUSAL)"),
+    ("symmetric bias rewards later keys", "src/bias/alibi_row.inc",
+     "(distance < 0 ? distance : -distance)", "(-distance)"),
+    ("distance 0 gives -0", "src/bias/alibi_row.inc",
+     "value = factor * (REAL)(distance < 0 ? distance : -distance);",
+     "value = -(factor * (REAL)(distance < 0 ? -distance : distance));"),
+    ("query_offset's default off by one", "src/bias/alibi.c",
+     "(int64_t)tile->keys - (int64_t)tile->queries;",
+     "(int64_t)tile->keys - (int64_t)tile->queries + 1;"),
+    ("query_offset ignored", "src/bias/alibi.c", "if (!tile->has_query_offset)",
+     "if (tile->has_query_offset >= 0)"),
+    ("first_head ignored", "src/bias/alibi.c", "penc_alibi_slope(&alibi, t.first_head + head)",
+     "penc_alibi_slope(&alibi, head)"),
+    ("first_head of the slopes ignored", "src/bias/alibi.c",
+     "penc_alibi_slope(&resolved, first_head + i)", "penc_alibi_slope(&resolved, i)"),
+    ("bias written where it should be added", "src/bias/alibi_row.inc",
+     "add ? LOAD(to[key]) + value : value", "add && !row ? LOAD(to[key]) + value : value"),
+]
+
+
+class Failure(Exception):
+    pass
+
+
+def check_mutants(mutants):
+    """Every old text must occur exactly once, else the list is out of step with the sources."""
+    faults = []
+    for name, file, old, new in mutants:
+        path = ROOT / file
+        found = path.read_text().count(old) if path.is_file() else 0
+        if found != 1 or old == new:
+            faults.append(f"mutant '{name}': its text occurs {found} times in {file}, not once")
+    if faults:
+        raise Failure("\n".join(faults))
+
+
+def run(command, **options):
+    return subprocess.run([str(word) for word in command], stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                          errors="replace", **options)
+
+
+def pkg_config(*arguments):
+    done = run(["pkg-config", *arguments])
+    if done.returncode:
+        raise Failure(done.stdout)
+    return done.stdout.split()
+
+
+def unit_tests():
+    """The C files of each test in TESTS, by tests/units.cmake."""
+    text = re.sub(r"#.*", "", (ROOT / "tests/units.cmake").read_text())
+    programs = {}
+    for call in re.findall(r"\bposenc_test\(([^)]*)\)", text):
+        name, *words = call.split()
+        files = [word for word in words if word.endswith(".c")]
+        programs[name] = [f"tests/test_{name}.c"] + [f"tests/{file}" for file in files]
+    missing = [name for name in TESTS if name not in programs]
+    if missing:
+        raise Failure(f"tests/units.cmake has no test {', '.join(missing)}")
+    return {name: programs[name] for name in TESTS}
+
+
+class Build:
+    """A tree of src, include and tests, its objects, and the programs linked from them."""
+
+    compiler = os.environ.get("CC", "cc").split()
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.objects = {}  # C file -> object
+        self.libraries = pkg_config("--libs", "cmocka", "mpfr") + ["-lm", "-lpthread"]
+
+    def compile(self, file):
+        target = self.folder / "objects" / file.replace("/", "_")
+        target.parent.mkdir(exist_ok=True)
+        flags = ["-std=c11", "-O1", "-w", "-ffp-contract=off", "-D_GNU_SOURCE", "-MMD",
+                 f'-DTEST_SOURCE_DIR="{ROOT}"', f'-DTEST_BINARY_DIR="{self.folder}"',
+                 "-Isrc", "-Iinclude", "-Itests", *pkg_config("--cflags", "cmocka", "mpfr")]
+        done = run([*self.compiler, *flags, "-c", file, "-o", f"{target}.o"], cwd=self.folder)
+        if done.returncode:
+            raise Failure(f"{file} does not compile:\n{done.stdout}")
+        self.objects[file] = f"{target}.o"
+
+    def users_of(self, file):
+        """The C files that depend on `file`, by what the compiler wrote down."""
+        return [source for source, target in self.objects.items()
+                if file in Path(target).with_suffix(".d").read_text().split()]
+
+    def link(self, name, files):
+        program = self.folder / f"test_{name}"
+        done = run([*self.compiler, *(self.objects[file] for file in files), "-o", program,
+                    *self.libraries])
+        if done.returncode:
+            raise Failure(f"test_{name} does not link:\n{done.stdout}")
+        return program
+
+
+def run_test(program, limit):
+    """None if it passes, else why not."""
+    try:
+        done = run([program], cwd=program.parent, timeout=limit)
+    except subprocess.TimeoutExpired:
+        return f"{program.name} (time limit of {limit:.0f} s)"
+    if done.returncode == 0:
+        return None
+    return f"{program.name}\n{done.stdout[-2000:]}" if done.returncode > 0 else f"{program.name} (crash)"
+
+
+class Mutants:
+    def __init__(self, folder, jobs):
+        self.folder = folder
+        self.jobs = jobs
+        self.library = list(dict.fromkeys(library_lists()[0] + library_lists("posenc-model")[0]))
+        self.tests = unit_tests()
+        self.limits = {}
+
+    def copy_tree(self, folder):
+        folder.mkdir()
+        for part in ("src", "include", "tests"):
+            shutil.copytree(ROOT / part, folder / part, ignore=shutil.ignore_patterns("data", "*.py"))
+
+    def build_unmutated(self):
+        self.copy_tree(self.folder / "unmutated")
+        self.base = Build(self.folder / "unmutated")
+        files = dict.fromkeys(sum(self.tests.values(), self.library))
+        with ThreadPoolExecutor(self.jobs) as pool:
+            list(pool.map(self.base.compile, files))
+        for name, sources in self.tests.items():
+            program = self.base.link(name, self.library + sources)
+            start = time.monotonic()
+            fault = run_test(program, 300)
+            if fault:
+                raise Failure(f"without a mutant fails {fault}")
+            self.limits[name] = time.monotonic() - start
+        # The quick ones first: most mutants need no more.
+        self.order = sorted(self.tests, key=self.limits.get)
+
+    def try_mutant(self, number, file, old, new):
+        """The test that notices it, or None."""
+        folder = self.folder / f"mutant{number}"
+        self.copy_tree(folder)
+        path = folder / file
+        path.write_text(path.read_text().replace(old, new))
+        build = Build(folder)
+        build.objects = dict(self.base.objects)
+        for source in self.base.users_of(file):
+            build.compile(source)
+        fault = None
+        for name in self.order:
+            program = build.link(name, self.library + self.tests[name])
+            fault = run_test(program, 20 + 5 * self.limits[name])
+            if fault:
+                break
+        shutil.rmtree(folder)
+        return fault.splitlines()[0] if fault else None
+
+
+def main():
+    parser = argparse.ArgumentParser(description="Plants faults and sees whether the tests notice.")
+    parser.add_argument("--jobs", type=int, default=2, help="how many at a time (2)")
+    parser.add_argument("--only", default="", help="only mutants with this word in name or file")
+    parser.add_argument("--list", action="store_true", help="print the names")
+    arguments = parser.parse_args()
+    mutants = [m for m in MUTANTS if arguments.only in m[0] or arguments.only in m[1]]
+    if arguments.list:
+        print("\n".join(f"{file}: {name}" for name, file, _, _ in mutants))
+        return 0
+
+    failed = 0
+    with tempfile.TemporaryDirectory(prefix="posenc-mutants.") as folder:
+        try:
+            check_mutants(MUTANTS)
+            work = Mutants(Path(folder), arguments.jobs)
+            work.build_unmutated()
+        except Failure as failure:
+            print("not ok 1 - the list fits the sources and the tests pass without a mutant")
+            print("# " + str(failure).replace("\n", "\n# ") + "\n1..1")
+            return 1
+        print("ok 1 - the list fits the sources and the tests pass without a mutant", flush=True)
+
+        def try_one(item):
+            number, (_, file, old, new) = item
+            try:
+                return work.try_mutant(number, file, old, new), None
+            except Failure as failure:
+                return None, failure
+
+        with ThreadPoolExecutor(arguments.jobs) as pool:
+            results = pool.map(try_one, enumerate(mutants))
+            for number, ((name, file, _, _), (killer, failure)) in enumerate(zip(mutants, results), 2):
+                if killer:
+                    print(f"ok {number} - killed: {name} ({killer})", flush=True)
+                    continue
+                failed += 1
+                how = "does not compile" if failure else "SURVIVED"
+                print(f"not ok {number} - {how}: {name} ({file})", flush=True)
+                if failure:
+                    print("# " + str(failure).replace("\n", "\n# "))
+    print(f"1..{len(mutants) + 1}")
+    return 1 if failed or not mutants else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
