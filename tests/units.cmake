@@ -4,7 +4,7 @@
 # give them away.
 set(core ${PROJECT_SOURCE_DIR}/src)
 file(GLOB POSENC_CORE_SOURCES CONFIGURE_DEPENDS
-  ${core}/base/*.c ${core}/frequencies/*.c ${core}/angles/*.c ${core}/bias/*.c ${core}/absolute/*.c
+  ${core}/base/*.c ${core}/cpu/*.c ${core}/frequencies/*.c ${core}/angles/*.c ${core}/bias/*.c ${core}/absolute/*.c
   ${core}/kernels/*.c ${core}/rope/*.c)
 
 posenc_test(angles SOURCES oracle.c ${POSENC_CORE_SOURCES} LIBS mpfr gmp)
