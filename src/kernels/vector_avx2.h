@@ -31,7 +31,11 @@
 #define V_FLIP(a, sign)    _mm256_xor_pd(a, _mm256_castsi256_pd(sign))
 #define V_TO_FLOAT(a)      _mm256_cvtpd_ps(a)
 #define V_STORE_F(p, a, n) penc_avx2_store(p, a, n)
-#define V_EQUAL_F(a, b)    (unsigned)_mm_movemask_ps(_mm_cmpeq_ps(a, b))
+/* Lanes whose bits agree from bit 29 on. */
+#define V_SAME_FROM_29(a, b)                                                                       \
+    (unsigned)_mm256_movemask_pd(                                                                  \
+        _mm256_castsi256_pd(_mm256_cmpeq_epi64(V_SHR(a, 29), V_SHR(b, 29))))
+#define V_BITS(a) _mm256_castpd_si256(a)
 
 /* int64 to float64: the halves become the low digits of 2^84 + 2^63 (signed) and 2^52, which are exact,
  * and their sum is rounded once. */

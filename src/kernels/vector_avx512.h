@@ -30,6 +30,9 @@
 #define V_FLIP(a, sign)     _mm512_xor_pd(a, _mm512_castsi512_pd(sign))
 #define V_TO_FLOAT(a)       _mm512_cvtpd_ps(a)
 #define V_STORE_F(p, a, n)  _mm256_mask_storeu_ps(p, (__mmask8)((1u << (n)) - 1), a)
-#define V_EQUAL_F(a, b)     (unsigned)_mm256_cmp_ps_mask(a, b, _CMP_EQ_OQ)
+/* Lanes whose bits agree from bit 29 on. */
+#define V_SAME_FROM_29(a, b)                                                                       \
+    (unsigned)_mm512_testn_epi64_mask(V_XOR(a, b), V_SET_U(~UINT64_C(0) << 29))
+#define V_BITS(a) _mm512_castpd_si512(a)
 
 #endif

@@ -36,6 +36,8 @@
 #define V_FLIP(a, sign)     penc_double_of_bits(penc_bits_of_double(a) ^ (sign))
 #define V_TO_FLOAT(a)       ((float)(a))
 #define V_STORE_F(p, a, n)  ((void)(n), *(p) = (a))
-#define V_EQUAL_F(a, b)     ((unsigned)((a) == (b)))
+/* Lanes whose bits agree from bit 29 on. */
+#define V_SAME_FROM_29(a, b) ((unsigned)(((a) ^ (b)) >> 29 == 0))
+#define V_BITS(a)            penc_bits_of_double(a)
 
 #endif
