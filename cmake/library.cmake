@@ -11,7 +11,7 @@ function(posenc_library name description)
   target_link_libraries(${name} PUBLIC ${arg_LINK})
 
   # Before 1.0 a minor version may break the ABI, so it is part of the soname.
-  set_target_properties(${name} PROPERTIES VERSION ${PROJECT_VERSION}
+  set_target_properties(${name} PROPERTIES VERSION ${PROJECT_VERSION} INSTALL_RPATH $ORIGIN
     SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
   set(exports ${PROJECT_SOURCE_DIR}/src/${name}.map)
   target_link_options(${name} PRIVATE LINKER:--version-script=${exports})
@@ -22,6 +22,9 @@ function(posenc_library name description)
   list(TRANSFORM arg_HEADERS PREPEND ${PROJECT_SOURCE_DIR}/include/posenc/)
   install(FILES ${arg_HEADERS} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/posenc)
 
+  # Relative paths, so that an installed tree may be moved.
+  file(RELATIVE_PATH PC_PREFIX /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
+  string(REGEX REPLACE "/$" "" PC_PREFIX "${PC_PREFIX}")
   set(PC_NAME ${name})
   set(PC_DESCRIPTION ${description})
   set(PC_REQUIRES ${arg_LINK})

@@ -57,9 +57,10 @@ compile() (
     "$compiler" "$@" $warnings -c posenc.c -o "$work/posenc.o"
 )
 
-# Nobody has to pass -ffp-contract=off: these flags have the compiler fuse whatever it may.
+# Nobody has to pass -ffp-contract=off: these flags have the compiler fuse whatever it may. Vector kernels
+# are left out: those of the angles fuse by intention, and store only what that does not change.
 nothing_is_fused() {
-    compile "$1" -std=gnu11 -O3 "$2" && objdump -d "$work/posenc.o" >"$work/code" || return 1
+    compile "$1" -std=gnu11 -O3 -DPOSENC_NO_VECTORS "$2" && objdump -d "$work/posenc.o" >"$work/code" || return 1
     grep -E "$3" "$work/code" | head
     ! grep -qE "$3" "$work/code"
 }

@@ -39,15 +39,15 @@ static posenc_spec spec_of(size_t dim, double base) {
 
 /* The only callers of these functions. */
 static double attention_factor(const posenc_frequencies *frequencies) {
-    return posenc_frequencies_attention_factor(frequencies);
+    return posenc_frequencies_attention_factor(frequencies, POSENC_MODE_EXACT);
 }
 
 static penc_sincos rounded_sincos(const penc_angle *angle, posenc_dtype dtype) {
-    return penc_sincos_rounded(angle, dtype);
+    return penc_sincos_rounded(angle, NULL, dtype);
 }
 
 static penc_sincos wide_sincos(const penc_angle *angle, posenc_dtype dtype) {
-    return penc_sincos_wide(angle, dtype);
+    return penc_sincos_wide(angle, NULL, dtype);
 }
 
 /* --- Frequencies -------------------------------------------------------------------------------- */
@@ -343,6 +343,10 @@ static double turned_by(posenc_mode mode, double base, size_t dim, size_t pair, 
     return (double)(transformers_factor(base, pair, dim) * (float)position);
 }
 
+static void round_to_float32(mpfr_ptr x) {
+    mpfr_set_d(x, oracle_value(oracle_bits(x, POSENC_F32), POSENC_F32), MPFR_RNDN);
+}
+
 /* One pair of all rows in all dtypes (float64 is refused in mode float32). */
 static void assert_column(const guarded *rows, double base, size_t dim, size_t pair,
                           const int64_t *positions, size_t count, posenc_mode mode) {
@@ -352,6 +356,10 @@ static void assert_column(const guarded *rows, double base, size_t dim, size_t p
     for (size_t i = 0; i < count; i++) {
         oracle_sincos(cosine, sine, turned_by(mode, base, dim, pair, positions[i], w), w);
         ptrdiff_t at = (ptrdiff_t)(i * dim + 2 * pair);
+        if (mode == POSENC_MODE_FLOAT32) { /* 16-bit values are rounded from the float32 ones */
+            round_to_float32(cosine);
+            round_to_float32(sine);
+        }
         for (size_t k = 0; k < COUNT(dtypes); k++) {
             if (!rows[k].data)
                 continue;

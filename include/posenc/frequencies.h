@@ -47,8 +47,8 @@ POSENC_API POSENC_CHECKED posenc_status posenc_pairing_parse(const char *text,
  *            and sin, correctly rounded (float64: within 1 ulp plus 2^-75).
  *   float32: as frameworks form it: the inverse frequency rounded to float32, times the position
  *            rounded to float32, rounded to float32; then cos and sin of that number, correctly
- *            rounded. Models were trained with this; it differs from exact by 0.007 at position
- *            100,000 (base 10000, head_dim 128). */
+ *            rounded. Models were trained with this; it differs from exact by up to 0.007
+ *            within the first 100,000 positions (base 10000, head_dim 128). */
 typedef enum posenc_mode { POSENC_MODE_EXACT = 0, POSENC_MODE_FLOAT32 = 1 } posenc_mode;
 
 /* "exact" or "float32"; NULL for other numbers. */

@@ -3,14 +3,14 @@
 
 #include "base/checked.h"
 
-static size_t penc_magnitude(ptrdiff_t stride) {
+static size_t penc_stride_size(ptrdiff_t stride) {
     return stride < 0 ? (size_t)0 - (size_t)stride : (size_t)stride;
 }
 
 /* Inserts an axis so that strides fall in magnitude. */
 static void penc_map_insert(penc_memory_map *map, size_t count, ptrdiff_t stride) {
     int at = map->axes++;
-    while (at > 0 && penc_magnitude(map->stride[at - 1]) < penc_magnitude(stride)) {
+    while (at > 0 && penc_stride_size(map->stride[at - 1]) < penc_stride_size(stride)) {
         map->count[at] = map->count[at - 1];
         map->stride[at] = map->stride[at - 1];
         at--;
@@ -49,7 +49,7 @@ int penc_map_writes_once(const penc_memory_map *map) {
     /* Each stride must step over all that the smaller ones reach. */
     size_t reach = map->element;
     for (int axis = map->axes - 1; axis >= 0; axis--) {
-        size_t stride = penc_magnitude(map->stride[axis]);
+        size_t stride = penc_stride_size(map->stride[axis]);
         if (stride < reach)
             return 0;
         reach += (map->count[axis] - 1) * stride;
@@ -65,7 +65,7 @@ static int penc_map_interval(const penc_memory_map *map, size_t period, ptrdiff_
     *low = 0;
     *length = map->element;
     for (int axis = 0; axis < map->axes; axis++) {
-        size_t stride = penc_magnitude(map->stride[axis]);
+        size_t stride = penc_stride_size(map->stride[axis]);
         if (stride % period == 0)
             continue;
         size_t reach = (map->count[axis] - 1) * stride;
@@ -98,7 +98,7 @@ int penc_maps_disjoint(const penc_memory_map *a, const void *a_data, const penc_
     if (!penc_ranges_meet(a_low, (size_t)(a->high - a->low), b_low, (size_t)(b->high - b->low)))
         return 1;
     for (int axis = 0; axis < a->axes; axis++) {
-        if (penc_maps_disjoint_modulo(a, a_data, b, b_data, penc_magnitude(a->stride[axis])))
+        if (penc_maps_disjoint_modulo(a, a_data, b, b_data, penc_stride_size(a->stride[axis])))
             return 1;
     }
     return 0;
