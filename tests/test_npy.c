@@ -98,15 +98,18 @@ static void assert_file(const char *path, const void *wanted, size_t wanted_coun
 
 /* --- The disk ----------------------------------------------------------------------------------- */
 
-/* What the library asked to flush. Files of tests need not survive a power cut: in the place of libc's
- * function, which takes a tenth of a second on some disks, this one notes what it was called with. */
+/* Functions that take the place of libc's, in a shared library too. */
+#define IN_PLACE_OF_LIBC __attribute__((visibility("default")))
+
+/* What the library asked to flush. Files of tests need not survive a power cut: where libc takes a
+ * tenth of a second on some disks, this fsync notes what it was called with. */
 static struct {
     int error;       /* what it should fail with */
     off_t file_size; /* of the regular file flushed last */
     int files, folders;
 } flushed;
 
-int fsync(int file) {
+IN_PLACE_OF_LIBC int fsync(int file) {
     struct stat status;
     if (flushed.error || fstat(file, &status) != 0) {
         errno = flushed.error;
@@ -124,7 +127,7 @@ int fsync(int file) {
  * it then makes a file with a temporary name beside the target. */
 static int proc_is_hidden;
 
-int access(const char *path, int mode) {
+IN_PLACE_OF_LIBC int access(const char *path, int mode) {
     if (proc_is_hidden && strncmp(path, "/proc/", 6) == 0) {
         errno = ENOENT;
         return -1;
