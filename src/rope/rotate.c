@@ -43,7 +43,8 @@ posenc_status posenc_rotation_of(const posenc_frequencies *frequencies, const po
     made.rotary_dim = spec->rotary_dim;
     made.rotary_start = spec->rotary_start;
     made.pairing = spec->pairing;
-    made.attention_factor = posenc_frequencies_attention_factor(frequencies, rows->mode);
+    if (!rows->without_attention)
+        made.attention_factor = posenc_frequencies_attention_factor(frequencies, rows->mode);
     *rotation = made;
     return POSENC_OK;
 }
