@@ -53,13 +53,28 @@ static int next_element(const posenc_tensor *t, size_t at[POSENC_AXES]) {
     return 0;
 }
 
-/* Normal numbers, or patterns of any kind: infinities, denormals, signalling NaN. */
+/* Any pattern, every fourth one of the kinds that are rare: denormals, infinities and NaN, quiet and
+ * signalling. */
+static uint64_t random_pattern(posenc_dtype dtype, random_stream *rng) {
+    uint64_t bits = random_bits(rng), infinity = oracle_bits_of_double((double)INFINITY, dtype);
+    switch (random_below(rng, 12)) {
+    case 0:
+        return bits & ~infinity;
+    case 1:
+        return bits | infinity;
+    case 2:
+        return infinity;
+    default:
+        return bits;
+    }
+}
+
+/* Normal numbers, or patterns of any kind. */
 static void strided_fill(strided *s, int any_pattern, random_stream *rng) {
     size_t at[POSENC_AXES] = {0};
     do {
-        uint64_t bits = oracle_bits_of_double(random_normal(rng), s->tensor.dtype);
-        if (any_pattern)
-            bits = random_bits(rng);
+        uint64_t bits = any_pattern ? random_pattern(s->tensor.dtype, rng)
+                                    : oracle_bits_of_double(random_normal(rng), s->tensor.dtype);
         oracle_store(s->data, s->tensor.dtype, element_at(&s->tensor, at), bits);
     } while (next_element(&s->tensor, at));
 }
@@ -318,6 +333,12 @@ static void strides_of_axes_of_size_1_are_not_used(void **state) {
     c.x.strides[2] = 0;
     assert_int_equal(posenc_rotate(&r, &c.x, x.data, odd, NULL, NULL), POSENC_OK);
     assert_memory_equal(plain, odd, sizeof plain);
+    /* In place by two descriptions that differ in such strides only. */
+    posenc_rotate_options options = POSENC_ROTATE_OPTIONS_INIT;
+    posenc_tensor dense = case_of(POSENC_F32, shape, POSENC_PAIRING_HALF).x;
+    options.output = &dense;
+    assert_int_equal(posenc_rotate(&r, &c.x, x.data, x.data, &options, NULL), POSENC_OK);
+    assert_memory_equal(plain, x.data, sizeof plain);
     guarded_free(&x.memory);
     guarded_free(&table.memory);
 }
@@ -870,6 +891,78 @@ static void sequences_may_have_positions_of_their_own(void **state) {
     rotor_free(&r);
 }
 
+/* --- Attention factors -------------------------------------------------------------------------- */
+
+/* y = x of 2 tokens of 2 heads of 8, by rows that contain `in_rows`, where the rotation says `said`. */
+static void rotate_with_factor(double in_rows, double said, posenc_direction direction,
+                               const double x[32], double y[32]) {
+    static const int64_t positions[2] = {3, 700};
+    posenc_spec spec = spec_of(8, 10000.0, POSENC_PAIRING_HALF);
+    rotor r = rotor_new(&spec, positions, 2, POSENC_F64, POSENC_ROWS_HALF);
+    for (size_t i = 0; i < 8; i++) {
+        ((double *)r.cos.data)[i] *= in_rows;
+        ((double *)r.sin.data)[i] *= in_rows;
+    }
+    r.rotation.attention_factor = said;
+    posenc_tensor tensor = posenc_tensor_dense(POSENC_F64, 1, 2, 2, 8);
+    posenc_rotate_options options = POSENC_ROTATE_OPTIONS_INIT;
+    options.direction = direction;
+    posenc_error error;
+    assert_done(posenc_rotate(&r.rotation, &tensor, x, y, &options, &error), &error);
+    rotor_free(&r);
+}
+
+static void the_inverse_undoes_rows_with_an_attention_factor(void **state) {
+    (void)state;
+    static const double factors[] = {0.5, 0.9, 1.0, 1.3465735902799727, 4.0};
+    random_stream rng = random_of(__func__);
+    double x[32], y[32], back[32];
+    for (size_t i = 0; i < COUNT(factors); i++) {
+        for (size_t k = 0; k < 32; k++)
+            x[k] = random_normal(&rng);
+        rotate_with_factor(factors[i], factors[i], POSENC_FORWARD, x, y);
+        rotate_with_factor(factors[i], factors[i], POSENC_INVERSE, y, back);
+        assert_close(back, x, 32, 1e-14);
+        assert_true(fabs(norm(y, 32) - factors[i] * norm(x, 32)) < 1e-13);
+    }
+}
+
+static void the_inverse_alone_asks_for_the_attention_factor(void **state) {
+    (void)state;
+    static const posenc_direction directions[] = {POSENC_FORWARD, POSENC_BACKWARD, POSENC_INVERSE};
+    random_stream rng = random_of(__func__);
+    double x[32], without[32], with[32], quarter[32];
+    for (size_t k = 0; k < 32; k++)
+        x[k] = random_normal(&rng);
+    for (size_t i = 0; i < COUNT(directions); i++) {
+        rotate_with_factor(2.0, 0.0, directions[i], x, without);
+        rotate_with_factor(2.0, 1.0, directions[i], x, with);
+        assert_memory_equal(with, without, sizeof with); /* 0 is 1 */
+        rotate_with_factor(2.0, 2.0, directions[i], x, with);
+        for (size_t k = 0; k < 32; k++)
+            quarter[k] = directions[i] == POSENC_INVERSE ? without[k] / 4.0 : without[k];
+        assert_memory_equal(with, quarter, sizeof with); /* times 1/2^2, which is exact */
+    }
+}
+
+static void rotations_know_the_attention_factor_of_their_rows(void **state) {
+    (void)state;
+    const int64_t position = 1;
+    posenc_scaling yarn = POSENC_SCALING_INIT;
+    yarn.type = POSENC_SCALING_YARN;
+    yarn.factor = 4.0;
+    yarn.original_max_positions = 4096;
+    yarn.attention_factor = 1.25;
+    posenc_spec spec = spec_of(8, 10000.0, POSENC_PAIRING_HALF);
+    rotor plain = rotor_new(&spec, &position, 1, POSENC_F32, POSENC_ROWS_HALF);
+    spec.scaling = &yarn;
+    rotor scaled = rotor_new(&spec, &position, 1, POSENC_F32, POSENC_ROWS_HALF);
+    assert_true(plain.rotation.attention_factor == 1.0);
+    assert_true(scaled.rotation.attention_factor == 1.25);
+    rotor_free(&plain);
+    rotor_free(&scaled);
+}
+
 /* --- Row primitives ----------------------------------------------------------------------------- */
 
 static void row_primitive(posenc_dtype dtype, posenc_pairing pairing, const void *x, const void *c,
@@ -969,6 +1062,10 @@ static void fewer_tokens(rotate_call *c) { c->rotation.tokens = 2; }
 static void more_tokens(rotate_call *c) { c->rotation.tokens = 4; }
 static void no_tokens(rotate_call *c) { c->rotation.tokens = 0; }
 static void more_batch(rotate_call *c) { c->rotation.batch = 3; }
+static void batch_of_one(rotate_call *c) { c->rotation.batch = 2; c->x.shape[0] = c->y.shape[0] = 1; }
+static void negative_factor(rotate_call *c) { c->rotation.attention_factor = -1.0; }
+static void nan_factor(rotate_call *c) { c->rotation.attention_factor = (double)NAN; }
+static void infinite_factor(rotate_call *c) { c->rotation.attention_factor = (double)INFINITY; }
 static void table_f64(rotate_call *c) { c->rotation.dtype = POSENC_F64; }
 static void table_f16(rotate_call *c) { c->rotation.dtype = POSENC_F16; }
 static void table_unknown(rotate_call *c) { c->rotation.dtype = (posenc_dtype)7; }
@@ -976,6 +1073,8 @@ static void tensor_f64(rotate_call *c) { c->x.dtype = c->y.dtype = POSENC_F64; }
 static void tensor_unknown(rotate_call *c) { c->x.dtype = (posenc_dtype)7; }
 static void output_unknown(rotate_call *c) { c->y.dtype = (posenc_dtype)7; }
 static void output_bf16(rotate_call *c) { c->y.dtype = POSENC_BF16; }
+static void nothing_into_something(rotate_call *c) { c->x.shape[0] = 0; }
+static void something_into_nothing(rotate_call *c) { c->y.shape[0] = 0; }
 static void output_batch(rotate_call *c) { c->y.shape[0] = 1; }
 static void output_tokens(rotate_call *c) { c->y.shape[1] = 2; }
 static void output_heads(rotate_call *c) { c->y.shape[2] = 1; }
@@ -985,6 +1084,8 @@ static void negative_direction(rotate_call *c) { c->options.direction = (posenc_
 static void one_element_on(rotate_call *c) { c->output = (float *)c->output + 1; c->input = (float *)c->output - 1; }
 static void one_head_back(rotate_call *c) { c->input = (float *)c->output + 8; }
 static void in_place_transposed(rotate_call *c) { c->input = c->output; c->y.strides[1] = 8; c->y.strides[2] = 24; }
+static void in_place_spread(rotate_call *c) { c->input = c->output; c->y.strides[0] = 50; }
+static void input_repeats_output(rotate_call *c) { c->input = c->output; c->x.strides[2] = 0; }
 static void output_repeats(rotate_call *c) { c->y.strides[0] = 0; }
 static void in_place_repeats(rotate_call *c) { c->input = c->output; c->x.strides[2] = 0; c->options.output = NULL; }
 static void output_overlaps(rotate_call *c) { c->y.strides[1] = 15; }
@@ -996,6 +1097,8 @@ static void least_stride(rotate_call *c) { c->x.strides[0] = PTRDIFF_MIN; }
 static void huge_output_stride(rotate_call *c) { c->y.strides[1] = PTRDIFF_MAX / 4; }
 static void huge_row_stride(rotate_call *c) { c->rotation.row_stride = PTRDIFF_MAX; }
 static void least_row_stride(rotate_call *c) { c->rotation.row_stride = PTRDIFF_MIN; }
+static void huge_pair_stride(rotate_call *c) { c->rotation.pair_stride = PTRDIFF_MAX; }
+static void least_pair_stride(rotate_call *c) { c->rotation.pair_stride = PTRDIFF_MIN; }
 static void huge_batch_stride(rotate_call *c) { c->rotation.batch = 2; c->rotation.batch_stride = PTRDIFF_MAX; }
 static void cos_in_output(rotate_call *c) { c->rotation.cos = (float *)c->output + 90; }
 static void sin_in_output(rotate_call *c) { c->rotation.sin = (float *)c->output - 11; }
@@ -1057,6 +1160,10 @@ static void bad_calls_of_rotate_are_refused_and_write_nothing(void **state) {
         {more_tokens, POSENC_OUT_OF_RANGE, "rotation.tokens"},
         {no_tokens, POSENC_OUT_OF_RANGE, "rotation.tokens"},
         {more_batch, POSENC_OUT_OF_RANGE, "rotation.batch"},
+        {batch_of_one, POSENC_OUT_OF_RANGE, "rotation.batch"},
+        {negative_factor, POSENC_OUT_OF_RANGE, "rotation.attention_factor"},
+        {nan_factor, POSENC_OUT_OF_RANGE, "rotation.attention_factor"},
+        {infinite_factor, POSENC_OUT_OF_RANGE, "rotation.attention_factor"},
         {table_f64, POSENC_OUT_OF_RANGE, "rotation.dtype"},
         {table_f16, POSENC_OUT_OF_RANGE, "rotation.dtype"},
         {table_unknown, POSENC_OUT_OF_RANGE, "rotation.dtype"},
@@ -1064,6 +1171,8 @@ static void bad_calls_of_rotate_are_refused_and_write_nothing(void **state) {
         {tensor_unknown, POSENC_OUT_OF_RANGE, "dtype"},
         {output_unknown, POSENC_OUT_OF_RANGE, "dtype"},
         {output_bf16, POSENC_UNSUPPORTED, "options.output"},
+        {nothing_into_something, POSENC_OUT_OF_RANGE, "options.output"},
+        {something_into_nothing, POSENC_OUT_OF_RANGE, "options.output"},
         {output_batch, POSENC_OUT_OF_RANGE, "options.output"},
         {output_tokens, POSENC_OUT_OF_RANGE, "options.output"},
         {output_heads, POSENC_OUT_OF_RANGE, "options.output"},
@@ -1073,6 +1182,8 @@ static void bad_calls_of_rotate_are_refused_and_write_nothing(void **state) {
         {one_element_on, POSENC_OVERLAP, "output"},
         {one_head_back, POSENC_OVERLAP, "output"},
         {in_place_transposed, POSENC_OVERLAP, "output"},
+        {in_place_spread, POSENC_OVERLAP, "output"},
+        {input_repeats_output, POSENC_OVERLAP, "output"},
         {output_repeats, POSENC_OVERLAP, "the output's strides"},
         {in_place_repeats, POSENC_OVERLAP, "the output's strides"},
         {output_overlaps, POSENC_OVERLAP, "the output's strides"},
@@ -1084,12 +1195,141 @@ static void bad_calls_of_rotate_are_refused_and_write_nothing(void **state) {
         {huge_output_stride, POSENC_OVERFLOW, "options.output"},
         {huge_row_stride, POSENC_OVERFLOW, "rotation"},
         {least_row_stride, POSENC_OVERFLOW, "rotation"},
+        {huge_pair_stride, POSENC_OVERFLOW, "rotation"}, /* row_stride 0 is a multiple of it */
+        {least_pair_stride, POSENC_OVERFLOW, "rotation"},
         {huge_batch_stride, POSENC_OVERFLOW, "rotation"},
         {cos_in_output, POSENC_OVERLAP, "rotation.cos"},
         {sin_in_output, POSENC_OVERLAP, "rotation.sin"},
     };
     for (size_t i = 0; i < COUNT(bad); i++)
         assert_rotate_refused(bad[i].spoil, bad[i].status, bad[i].argument);
+}
+
+/* --- Overlap, byte for byte --------------------------------------------------------------------- */
+
+enum { ARENA = 360, ARENA_ROTARY = 4, ARENA_TABLE = 2 * ARENA_ROTARY / 2 };
+
+/* Tensors of 2 tokens of 2 heads of 4 somewhere in an arena of float32 elements, and dense tables. */
+typedef struct arena_call {
+    posenc_tensor x, y;
+    ptrdiff_t x_at, y_at, cos_at, sin_at;
+} arena_call;
+
+static void arena_tensor(posenc_tensor *tensor, random_stream *rng) {
+    int order[POSENC_AXES];
+    order_of(random_below(rng, 24), order);
+    *tensor = posenc_tensor_dense(POSENC_F32, 1, 2, 2, ARENA_ROTARY);
+    set_strides(tensor, order, (unsigned)random_below(rng, 16), 3, rng);
+}
+
+/* Often alike and near each other, so that there are elements side by side as well as shared ones. */
+static arena_call arena_call_of(random_stream *rng) {
+    arena_call c;
+    arena_tensor(&c.x, rng);
+    arena_tensor(&c.y, rng);
+    if (random_below(rng, 4))
+        c.y = c.x;
+    c.x_at = random_between(rng, 150, 190);
+    c.y_at = random_below(rng, 4) ? c.x_at + random_between(rng, -24, 24) : c.x_at;
+    c.cos_at = random_between(rng, 80, 260 - ARENA_TABLE);
+    c.sin_at = random_between(rng, 80, 260 - ARENA_TABLE);
+    return c;
+}
+
+/* Marks a tensor's elements; returns its lowest and highest in low and high. */
+static void mark_elements(const posenc_tensor *t, ptrdiff_t start, unsigned char *marks,
+                          ptrdiff_t *low, ptrdiff_t *high) {
+    size_t at[POSENC_AXES] = {0};
+    memset(marks, 0, ARENA);
+    *low = ARENA;
+    *high = -1;
+    do {
+        ptrdiff_t place = start + element_at(t, at);
+        assert_true(place >= 0 && place < ARENA);
+        marks[place] = 1;
+        *low = place < *low ? place : *low;
+        *high = place > *high ? place : *high;
+    } while (next_element(t, at));
+}
+
+/* What there is between the output and something else. */
+typedef enum meeting { APART, INTERLEAVED, SHARED } meeting;
+
+static meeting meets_output(const arena_call *c, const posenc_tensor *t, ptrdiff_t start) {
+    unsigned char output[ARENA], other[ARENA];
+    ptrdiff_t output_low, output_high, low, high;
+    mark_elements(&c->y, c->y_at, output, &output_low, &output_high);
+    mark_elements(t, start, other, &low, &high);
+    for (size_t i = 0; i < ARENA; i++) {
+        if (output[i] && other[i])
+            return SHARED;
+    }
+    return low > output_high || high < output_low ? APART : INTERLEAVED;
+}
+
+static int is_in_place(const arena_call *c) {
+    return c->x_at == c->y_at && memcmp(c->x.strides + 1, c->y.strides + 1,
+                                        (POSENC_AXES - 1) * sizeof *c->x.strides) == 0;
+}
+
+/* The strongest meeting of the output with the input and the tables. */
+static meeting worst_meeting(const arena_call *c) {
+    posenc_tensor table = posenc_tensor_dense(POSENC_F32, 1, 1, 1, ARENA_TABLE);
+    meeting worst = is_in_place(c) ? APART : meets_output(c, &c->x, c->x_at);
+    meeting cos_meets = meets_output(c, &table, c->cos_at);
+    meeting sin_meets = meets_output(c, &table, c->sin_at);
+    worst = cos_meets > worst ? cos_meets : worst;
+    return sin_meets > worst ? sin_meets : worst;
+}
+
+/* Runs it on an arena of random numbers: refused without a change, or every element right and nothing
+ * else changed. */
+static posenc_status arena_run(const arena_call *c, random_stream *rng) {
+    float arena[ARENA], before[ARENA];
+    for (size_t i = 0; i < ARENA; i++)
+        arena[i] = before[i] = (float)random_normal(rng);
+    posenc_rotation r = POSENC_ROTATION_INIT;
+    r.cos = arena + c->cos_at;
+    r.sin = arena + c->sin_at;
+    r.tokens = 2;
+    r.rotary_dim = ARENA_ROTARY;
+    posenc_rotate_options options = POSENC_ROTATE_OPTIONS_INIT;
+    options.output = &c->y;
+    posenc_status status =
+        posenc_rotate(&r, &c->x, arena + c->x_at, arena + c->y_at, &options, NULL);
+    size_t at[POSENC_AXES] = {0};
+    r.cos = before + c->cos_at;
+    r.sin = before + c->sin_at;
+    do {
+        ptrdiff_t place = c->y_at + element_at(&c->y, at);
+        if (status)
+            break;
+        assert_int_equal(oracle_load(arena, POSENC_F32, place),
+                         expected(&r, &c->x, before + c->x_at, at, 0));
+        arena[place] = before[place];
+    } while (next_element(&c->y, at));
+    assert_memory_equal(arena, before, sizeof arena);
+    return status;
+}
+
+/* Memory of its own is always accepted, a shared element never; what interleaves without sharing is
+ * accepted where the strides prove it, which must happen. */
+static void calls_are_accepted_only_where_the_output_shares_no_element(void **state) {
+    (void)state;
+    random_stream rng = random_of(__func__);
+    size_t met[3] = {0, 0, 0}, proved = 0;
+    for (size_t trial = 0; trial < random_trials(6000); trial++) {
+        arena_call c = arena_call_of(&rng);
+        meeting worst = worst_meeting(&c);
+        posenc_status status = arena_run(&c, &rng);
+        if (worst != INTERLEAVED)
+            assert_int_equal(status, worst == APART ? POSENC_OK : POSENC_OVERLAP);
+        else
+            assert_true(status == POSENC_OK || status == POSENC_OVERLAP);
+        met[worst]++;
+        proved += worst == INTERLEAVED && status == POSENC_OK;
+    }
+    assert_true(met[APART] > 100 && met[SHARED] > 100 && proved > 100);
 }
 
 static void assert_rotation_of_refused(const posenc_frequencies *f, const posenc_rows *rows,
@@ -1150,8 +1390,12 @@ int main(void) {
         cmocka_unit_test(the_pairings_are_one_permutation_apart),
         cmocka_unit_test(prefill_equals_single_tokens),
         cmocka_unit_test(sequences_may_have_positions_of_their_own),
+        cmocka_unit_test(the_inverse_undoes_rows_with_an_attention_factor),
+        cmocka_unit_test(the_inverse_alone_asks_for_the_attention_factor),
+        cmocka_unit_test(rotations_know_the_attention_factor_of_their_rows),
         cmocka_unit_test(row_primitives_give_the_bytes_of_rotate),
         cmocka_unit_test(bad_calls_of_rotate_are_refused_and_write_nothing),
+        cmocka_unit_test(calls_are_accepted_only_where_the_output_shares_no_element),
         cmocka_unit_test(bad_calls_of_rotation_of_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

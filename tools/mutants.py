@@ -22,38 +22,54 @@ sys.dont_write_bytecode = True
 from amalgamate import ROOT, library_lists  # noqa: E402 (beside this file)
 
 TESTS = ("base", "angles", "rotate", "sinusoidal", "alibi")
+PACKAGES = ("cmocka", "mpfr", "json-c")
 
 MUTANTS = [
     # Frequencies
     ("exponent j/d in place of 2j/d", "src/frequencies/frequencies.c",
-     "penc_ladder_rung(&base->log2, pair, pairs)", "penc_ladder_rung(&base->log2, pair, 2 * pairs)"),
+     ": penc_ladder_rung(&c->log2_base, c->place.rung, c->place.ladder);",
+     ": penc_ladder_rung(&c->log2_base, c->place.rung, 2 * c->place.ladder);"),
     ("frequencies divide by head_dim in place of rotary_dim", "src/frequencies/frequencies.c",
-     "penc_default_frequency(&base, pair, pairs)",
-     "penc_default_frequency(&base, pair, resolved.head_dim / 2)"),
+     "penc_axis_map_start(c.spec.axes, c.pairs, &map, error);",
+     "penc_axis_map_start(c.spec.axes, c.spec.head_dim / 2, &map, error);"),
     ("default base 100000", "src/frequencies/frequencies.c", "spec->base = 10000.0;",
      "spec->base = 100000.0;"),
     ("rotary_dim defaults to head_dim whatever rotary_start", "src/frequencies/frequencies.c",
      "spec->rotary_dim = spec->head_dim - spec->rotary_start;", "spec->rotary_dim = spec->head_dim;"),
     ("float32 factor from the exact frequency", "src/frequencies/frequencies.c",
-     "frequency.factor = 1.0f / (float)penc_real_round(&power, 24, -149);",
-     "frequency.factor = (float)frequency.inv_freq;"),
+     ": 1.0f / penc_framework_power(c);", ": (float)penc_real_round(&radians, 53, -1074);"),
     ("float32 factor from the float64 base", "src/frequencies/frequencies.c",
-     "penc_log2((double)(float)resolved.base)", "penc_log2(resolved.base)"),
-    ("attention factor 0.5", "src/frequencies/frequencies.c", "made->attention_factor = 1.0;",
-     "made->attention_factor = 0.5;"),
+     "penc_log2((double)(float)c->spec.base)", "penc_log2(c->spec.base)"),
+    ("attention factor 2", "src/frequencies/frequencies.c",
+     "penc_attention one = {{penc_wide_of_integer(1), 0}, 1.0};",
+     "penc_attention one = {{penc_wide_of_integer(2), 0}, 1.0};"),
 
     # Angles
-    ("positions off by one", "src/angles/angles.c", "penc_write_row(frequencies, positions[i],",
-     "penc_write_row(frequencies, positions[i] + 1,"),
+    ("positions off by one", "src/angles/angles.c",
+     "return (double)((const int64_t *)positions->numbers)[index];",
+     "return (double)((const int64_t *)positions->numbers)[index] + 1.0;"),
     ("the sign of a position ignored", "src/angles/phase.c",
-     "penc_position result = {position < 0 ? 0 - bits : bits, 0, position < 0};",
-     "penc_position result = {position < 0 ? 0 - bits : bits, 0, 0};"),
-    ("positions cut to 32 bits", "src/angles/phase.c", "uint64_t bits = (uint64_t)position;",
-     "uint64_t bits = (uint64_t)(int64_t)(int32_t)position;"),
-    ("float32 mode ignored", "src/angles/angles.c", "if (mode == POSENC_MODE_FLOAT32)",
-     "if (mode == POSENC_MODE_FLOAT32 && position < -POSENC_MAX_POSITION)"),
+     "penc_position result = {0, 0, position < 0};", "penc_position result = {0, 0, 0};"),
+    ("the sign of a position ignored by vector kernels", "src/angles/fast_rows.c",
+     "count, magnitude, position < 0, scale, c,", "count, magnitude, 0, scale, c,"),
+    ("vector kernels serve positions beyond 32 bits", "src/angles/fast_rows.c",
+     "int64_t most = UINT32_MAX;", "int64_t most = INT64_MAX;"),
+    ("vector kernels: hard roundings are not computed again", "src/angles/fast_rows.c",
+     "for (size_t i = 0; i < unsettled->count; i++) {",
+     "for (size_t i = unsettled->count; i < unsettled->count; i++) {"),
+    ("vector kernels: every block of a run begins at its first position", "src/angles/fast_rows.c",
+     "int64_t anchor = first + (int64_t)done;", "int64_t anchor = first;"),
+    ("scattered positions taken for a run", "src/angles/angles.c",
+     "if (position != first + (double)length ||", "if (position < -first - (double)length ||"),
+    ("float32 mode ignored", "src/angles/angles.c",
+     "? penc_framework_value(frequencies, pair, position)",
+     "? penc_exact_value(frequencies, pair, position, rows->dtype)"),
+    ("float32 mode served by the exact vector kernels", "src/angles/angles.c",
+     "int may_be_fast = rows->mode == POSENC_MODE_EXACT && rows->dtype",
+     "int may_be_fast = rows->dtype"),
     ("float32 mode multiplies in float64", "src/angles/angles.c",
-     "frequency->factor * (float)position", "(float)((double)frequency->factor * (double)position)"),
+     "frequencies->frequency[pair].factor * (float)position",
+     "(float)((double)frequencies->frequency[pair].factor * position)"),
     ("range reduction: the rest's sign flipped", "src/angles/sincos.c", "if (angle->rest_negative)",
      "if (!angle->rest_negative)"),
     ("range reduction: no quarter turns", "src/angles/phase.c",
@@ -65,17 +81,21 @@ MUTANTS = [
     ("hard roundings are not computed again", "src/angles/sincos.c",
      "return penc_narrow(value - margin, dtype) == *rounded;", "return 1;"),
     ("float64 rows rounded to float32", "src/angles/sincos.c",
-     "    if (dtype == POSENC_F64)\n        return value;",
-     "    if (dtype == POSENC_F64)\n        return (penc_sincos){(double)(float)value.cos, value.sin};"),
+     "penc_sincos_wide(angle, magnitude, dtype) : penc_sincos_double(angle);",
+     "penc_sincos_wide(angle, magnitude, dtype) : penc_sincos_rounded(angle, NULL, POSENC_F32);"),
     ("row layout full_half repeats nothing", "src/angles/angles.c",
      "return (penc_row_shape){1, pairs, 0};", "return (penc_row_shape){1, 0, 0};"),
+    ("row layout full_half repeats nothing after vector kernels", "src/angles/angles.c",
+     "row < count && job->rows->layout == POSENC_ROWS_FULL_HALF; row++",
+     "row < count && job->rows->layout == POSENC_ROWS_PAIRS; row++"),
     ("row layout pairs writes cos beside cos", "src/angles/angles.c",
      "return (penc_row_shape){2, 0, 1};", "return (penc_row_shape){1, 0, pairs};"),
     ("row stride ignored", "src/angles/angles.c",
      "ptrdiff_t stride = rows->row_stride ? rows->row_stride : (ptrdiff_t)width;",
      "ptrdiff_t stride = (ptrdiff_t)width;"),
     ("positions beyond 2^40 accepted", "src/angles/angles.c",
-     "if (positions[i] > POSENC_MAX_POSITION ||", "if (positions[i] > 2 * POSENC_MAX_POSITION ||"),
+     "return number <= POSENC_MAX_POSITION && number >= -POSENC_MAX_POSITION;",
+     "return number <= 2 * POSENC_MAX_POSITION && number >= -POSENC_MAX_POSITION;"),
 
     # Rounding and memory
     ("16-bit stores truncate", "src/base/half.h",
@@ -130,8 +150,8 @@ MUTANTS = [
     ("output strides are those of the input", "src/rope/rotate.c",
      "plan->y = options->output;", "plan->y = tensor;"),
     ("only the first head rotated", "src/rope/rotate.c",
-     "penc_rotate_job job = {x->shape[POSENC_AXIS_HEADS], rotation",
-     "penc_rotate_job job = {x->shape[POSENC_AXIS_HEADS] > 0, rotation"),
+     "penc_rotate_job job = {x->shape[POSENC_AXIS_HEADS],",
+     "penc_rotate_job job = {x->shape[POSENC_AXIS_HEADS] > 0,"),
     ("16-bit tensors take float64 tables for granted", "src/rope/rotate.c",
      "    if (rotation->dtype != needed)", "    if (rotation->dtype != needed && !tensor)"),
 
@@ -239,14 +259,14 @@ class Build:
     def __init__(self, folder):
         self.folder = folder
         self.objects = {}  # C file -> object
-        self.libraries = pkg_config("--libs", "cmocka", "mpfr") + ["-lm", "-lpthread"]
+        self.libraries = pkg_config("--libs", *PACKAGES) + ["-lm", "-lpthread"]
 
     def compile(self, file):
         target = self.folder / "objects" / file.replace("/", "_")
         target.parent.mkdir(exist_ok=True)
         flags = ["-std=c11", "-O1", "-w", "-ffp-contract=off", "-D_GNU_SOURCE", "-MMD",
                  f'-DTEST_SOURCE_DIR="{ROOT}"', f'-DTEST_BINARY_DIR="{self.folder}"',
-                 "-Isrc", "-Iinclude", "-Itests", *pkg_config("--cflags", "cmocka", "mpfr")]
+                 "-Isrc", "-Iinclude", "-Itests", *pkg_config("--cflags", *PACKAGES)]
         done = run([*self.compiler, *flags, "-c", file, "-o", f"{target}.o"], cwd=self.folder)
         if done.returncode:
             raise Failure(f"{file} does not compile:\n{done.stdout}")

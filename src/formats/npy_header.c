@@ -234,6 +234,7 @@ static posenc_status penc_npy_dictionary(penc_npy_cursor *cursor, posenc_npy_inf
         if (status)
             return status;
         seen |= 1u << key;
+        penc_npy_peek_word(cursor);
         if (key == PENC_NPY_SHAPE)
             *shape = cursor->at;
         status = penc_npy_value(cursor, key, info);
