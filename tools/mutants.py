@@ -21,7 +21,7 @@ from pathlib import Path
 sys.dont_write_bytecode = True
 from amalgamate import ROOT, library_lists  # noqa: E402 (beside this file)
 
-TESTS = ("base", "angles", "rotate", "sinusoidal", "alibi")
+TESTS = ("base", "angles", "fast_rows", "rotate", "sinusoidal", "alibi")
 PACKAGES = ("cmocka", "mpfr", "json-c")
 
 MUTANTS = [
