@@ -14,7 +14,7 @@ posenc_test(base SOURCES oracle.c ${POSENC_CORE_SOURCES} LIBS mpfr gmp)
 file(GLOB POSENC_FORMAT_SOURCES CONFIGURE_DEPENDS ${core}/formats/*.c)
 posenc_test(no_memory SOURCES ${POSENC_CORE_SOURCES} ${POSENC_FORMAT_SOURCES}
   LIBS -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=realloc -Wl,--wrap=free)
-#posenc_test(npy)
+posenc_test(npy)
 posenc_test(rotate SOURCES oracle.c LIBS mpfr gmp)
 posenc_test(sinusoidal SOURCES oracle.c LIBS mpfr gmp)
 posenc_test(alibi SOURCES oracle.c LIBS mpfr gmp)

@@ -142,6 +142,9 @@ static posenc_status penc_check_rows_memory(const posenc_rows *rows, ptrdiff_t s
         penc_fail_limit(error, "the width", width);
         return POSENC_OUT_OF_RANGE;
     }
+    if (!penc_map_fits_at(&written, rows->cos) || !penc_map_fits_at(&read, positions->numbers) ||
+        (rows->sin && !penc_map_fits_at(&written, rows->sin)))
+        return penc_fail(error, POSENC_OVERFLOW, "count", "keep all rows within the address space");
     if (!penc_maps_disjoint(&written, rows->cos, &read, positions->numbers))
         return penc_fail(error, POSENC_OVERLAP, "rows.cos", "not overlap positions");
     if (rows->sin && !penc_maps_disjoint(&written, rows->sin, &read, positions->numbers))
