@@ -1195,6 +1195,7 @@ static void maps_that_do_not_fit_the_address_space_are_refused(void **state) {
                  {{2, 1}, {PTRDIFF_MIN, 1}},
                  {{SIZE_MAX / 2 + 2, 2}, {0, 1}},
                  {{(size_t)1 << 32, (size_t)1 << 32}, {0, 0}},
+                 {{(size_t)1 << 61, 1}, {0, 1}}, /* repeated, but more than memory can hold */
                  {{3, 3}, {PTRDIFF_MAX / 16, -(PTRDIFF_MAX / 16)}},
                  {{(size_t)1 << 60, 2}, {1, 1}}};
     penc_memory_map map;

@@ -120,6 +120,18 @@ int fsync(int file) {
     return 0;
 }
 
+/* Set to have the library believe that there is no /proc, through which files without a name get one:
+ * it then makes a file with a temporary name beside the target. */
+static int proc_is_hidden;
+
+int access(const char *path, int mode) {
+    if (proc_is_hidden && strncmp(path, "/proc/", 6) == 0) {
+        errno = ENOENT;
+        return -1;
+    }
+    return faccessat(AT_FDCWD, path, mode, 0);
+}
+
 /* --- Files by hand ------------------------------------------------------------------------------ */
 
 /* A file's bytes; `place` is the byte where a fault of it is. */
@@ -539,44 +551,26 @@ static void faults_in_the_dictionary_are_told_with_their_place(void **state) {
 
 static void shapes_that_are_no_tuple_of_sizes_are_refused(void **state) {
     (void)state;
-    static const char tuple[] = "be a tuple of integers",
-                      comma[] = "have a comma between two sizes";
+    static const char comma[] = "have a comma between two sizes";
     static const char natural[] = "be a tuple of integers that are not negative";
-    static const char single[] = "have a comma after a single size";
     static const struct {
-        const char *shape, *must;
+        const char *must, *shapes[10];
     } bad[] = {
-        {"^[2, 3]", tuple},
-        {"^2", tuple},
-        {"^", tuple},
-        {"(2^)", single},
-        {"(2L ^)", single},
-        {"(^-1,)", natural},
-        {"(2, ^-3)", natural},
-        {"(^+2,)", natural},
-        {"(^,)", natural},
-        {"(2,^, 3)", natural},
-        {"(2, ^x)", natural},
-        {"(^'2',)", natural},
-        {"(^True,)", natural},
-        {"(2, ^(3,))", natural},
-        {"(2^.0,)", comma},
-        {"(2 ^3)", comma},
-        {"(2^x, 3)", comma},
-        {"(0^x2,)", comma},
-        {"(2L^L,)", comma},
-        {"(2^l,)", comma},
-        {"(2 ^L,)", comma},
-        {"(2^; 3)", comma},
-        {"(2^_0,)", comma},
-        {"(2^e3,)", comma},
-        {"(0^5, 2)", "have no leading zeros"},
+        {"be a tuple of integers", {"^[2, 3]", "^2", "^"}},
+        {"have a comma after a single size", {"(2^)", "(2L ^)"}},
+        {"have no leading zeros", {"(0^5, 2)", "(2, 0^0)"}},
+        {natural, {"(^-1,)", "(2, ^-3)", "(^+2,)", "(^,)", "(2,^, 3)", "(2, ^x)", "(^'2',)"}},
+        {natural, {"(^True,)", "(2, ^(3,))", "(^.5, 2)"}},
+        {comma, {"(2^.0,)", "(2 ^3)", "(2^x, 3)", "(0^x2,)", "(2L^L,)", "(2^l,)", "(2 ^L,)"}},
+        {comma, {"(2^; 3)", "(2^_0,)", "(2^e3,)", "(2^-1, 3)"}},
     };
     for (size_t i = 0; i < COUNT(bad); i++) {
-        char text[200];
-        snprintf(text, sizeof text, "{'descr': '<f4', 'fortran_order': False, 'shape': %s}",
-                 bad[i].shape);
-        assert_header_refused(text, POSENC_FORMAT, "shape", bad[i].must);
+        for (const char *const *shape = bad[i].shapes; *shape; shape++) {
+            char text[200];
+            snprintf(text, sizeof text, "{'descr': '<f4', 'fortran_order': False, 'shape': %s}",
+                     *shape);
+            assert_header_refused(text, POSENC_FORMAT, "shape", bad[i].must);
+        }
     }
     assert_header_refused("{'shape': (2^", POSENC_FORMAT, "shape", comma);
     assert_header_refused("{'shape': (2, ^", POSENC_FORMAT, "shape", natural);
@@ -1190,6 +1184,77 @@ static void commit_flushes_the_whole_file_and_its_folder(void **state) {
     assert_int_equal(flushed.folders, 1);
 }
 
+/* --- Where the target is ------------------------------------------------------------------------ */
+
+/* On systems that cannot make files without a name. */
+static void a_temporary_file_is_gone_in_the_end(void **state) {
+    (void)state;
+    enum { DISCARD, COMMIT_TOO_EARLY, COMMIT, ENDS };
+    posenc_npy_info info = vector_of(POSENC_F64, 10);
+    for (int end = 0; end < ENDS; end++) {
+        write_original("a.npy");
+        assert_int_equal(chmod("a.npy", 0640), 0);
+        proc_is_hidden = 1;
+        posenc_npy_writer *writer = create("a.npy", &info);
+        proc_is_hidden = 0;
+        struct dirent **entries;
+        int count = scandir(".", &entries, is_no_dot, alphasort);
+        assert_int_equal(count, 2);
+        assert_true(entries[0]->d_name[0] == '.'); /* hidden, and not taken for an array */
+        for (int i = 0; i < count; i++)
+            free(entries[i]);
+        free(entries);
+        put(writer, POSENC_F64, 0, end == COMMIT_TOO_EARLY ? 9 : 10);
+        assert_original("a.npy");
+        if (end == DISCARD)
+            posenc_npy_discard(writer);
+        else
+            assert_int_equal(posenc_npy_commit(writer, NULL),
+                             end == COMMIT ? POSENC_OK : POSENC_OUT_OF_RANGE);
+        assert_names(".", "a.npy ");
+        assert_int_equal(mode_of("a.npy"), 0640);
+        if (end == COMMIT)
+            assert_array("a.npy", &info);
+        else
+            assert_original("a.npy");
+    }
+}
+
+/* A relative path means what it meant when the array was begun. */
+static void a_change_of_folder_does_not_move_the_target(void **state) {
+    (void)state;
+    posenc_npy_info info = vector_of(POSENC_F64, 10);
+    assert_true(mkdir("other", 0755) == 0 && mkdir("sub", 0755) == 0);
+    posenc_npy_writer *here = create("a.npy", &info), *below = create("sub/b.npy", &info);
+    put(here, POSENC_F64, 0, 10);
+    put(below, POSENC_F64, 0, 10);
+    assert_int_equal(chdir("other"), 0);
+    commit(here);
+    commit(below);
+    assert_int_equal(chdir(".."), 0);
+    assert_array("a.npy", &info);
+    assert_array("sub/b.npy", &info);
+    assert_names("other", "");
+}
+
+/* /dev has devices, but this is a folder as any other. */
+static void arrays_may_lie_in_shared_memory(void **state) {
+    (void)state;
+    char shared[] = "/dev/shm/posenc-npy-XXXXXX", path[sizeof shared + 6];
+    posenc_npy_info info = vector_of(POSENC_F64, 10), longer = vector_of(POSENC_F64, 20);
+    if (!mkdtemp(shared))
+        skip();
+    snprintf(path, sizeof path, "%s/a.npy", shared);
+    make_array(path, &longer);
+    posenc_npy_writer *writer = create(path, &info);
+    assert_array(path, &longer);
+    put(writer, POSENC_F64, 0, 10);
+    commit(writer);
+    assert_array(path, &info);
+    assert_names(shared, "a.npy ");
+    assert_true(unlink(path) == 0 && rmdir(shared) == 0);
+}
+
 /* --- What is no regular file -------------------------------------------------------------------- */
 
 static void assert_write_refused(posenc_npy_writer *writer, uint64_t first, size_t count,
@@ -1269,6 +1334,8 @@ static void a_pipe_without_reader_is_an_error(void **state) {
     signal(SIGPIPE, before);
     assert_refused(status, &error, POSENC_IO, "file");
     assert_int_equal(error.os_error, EPIPE);
+    /* Nobody knows what the pipe took: there is no place to go on from. */
+    assert_write_refused(writer, 0, 10, elements, POSENC_OUT_OF_RANGE, "first");
     posenc_npy_discard(writer);
     assert_names(".", "pipe ");
 }
@@ -1290,6 +1357,8 @@ static int run_child(void (*work)(void)) {
 
 static const char before_array[] = "bytes before";
 
+static const char *name_of_stdout;
+
 /* Ends with 0 if all went well. Assertions are for the parent. */
 static void write_to_stdout(void) {
     posenc_npy_info info = vector_of(POSENC_F32, 3);
@@ -1299,7 +1368,7 @@ static void write_to_stdout(void) {
     if (dup2(out, STDOUT_FILENO) < 0 || write(out, before_array, sizeof before_array) < 0)
         _exit(2);
     fill_pattern(elements, POSENC_F32, 0, 3, machine_is_big());
-    if (posenc_npy_create("/dev/stdout", &info, &writer, NULL) ||
+    if (posenc_npy_create(name_of_stdout, &info, &writer, NULL) ||
         posenc_npy_write(writer, 0, 3, elements, NULL) || posenc_npy_commit(writer, NULL))
         _exit(3);
     _exit(0);
@@ -1308,16 +1377,21 @@ static void write_to_stdout(void) {
 /* Where standard output is a file, its other bytes stay and the array follows them. */
 static void standard_output_is_written_where_it_stands(void **state) {
     (void)state;
+    static const char *const names[] = {"/dev/stdout", "/dev/fd/1", "/proc/self/fd/1", "link"};
     posenc_npy_info info = vector_of(POSENC_F32, 3);
-    assert_int_equal(run_child(write_to_stdout), 0);
-    size_t count, head = sizeof before_array;
-    unsigned char *bytes = read_file("out", &count);
-    assert_true(count > head);
-    assert_memory_equal(bytes, before_array, head);
-    write_file("a.npy", bytes + head, count - head);
-    free(bytes);
-    assert_array("a.npy", &info);
-    assert_names(".", "a.npy out ");
+    assert_int_equal(symlink("/dev/stdout", "link"), 0);
+    for (size_t i = 0; i < COUNT(names); i++) {
+        name_of_stdout = names[i];
+        assert_int_equal(run_child(write_to_stdout), 0);
+        size_t count, head = sizeof before_array;
+        unsigned char *bytes = read_file("out", &count);
+        assert_true(count > head);
+        assert_memory_equal(bytes, before_array, head);
+        write_file("a.npy", bytes + head, count - head);
+        free(bytes);
+        assert_array("a.npy", &info);
+        assert_names(".", "a.npy link out ");
+    }
 }
 
 /* A writer's state when its process ends, and how it ends. */
@@ -1479,16 +1553,16 @@ static void a_failed_rename_leaves_nothing(void **state) {
     posenc_error error;
     posenc_npy_writer *writer = create("a.npy", &info);
     put(writer, POSENC_F64, 0, 10);
-    assert_true(mkdir("a.npy", 0755) == 0 && mkdir("a.npy/sub", 0755) == 0);
+    assert_int_equal(mkdir("a.npy", 0755), 0);
     assert_refused(posenc_npy_commit(writer, &error), &error, POSENC_IO, "file");
-    assert_names(".", "a.npy ");
-    writer = create("a.npy/sub/b.npy", &info);
+    assert_int_equal(error.os_error, EISDIR);
+    assert_names("a.npy", "");
+    writer = create("a.npy/b.npy", &info);
     put(writer, POSENC_F64, 0, 10);
-    assert_int_equal(rename("a.npy/sub", "elsewhere"), 0);
+    assert_int_equal(rmdir("a.npy"), 0);
     assert_refused(posenc_npy_commit(writer, &error), &error, POSENC_IO, "file");
     assert_int_equal(error.os_error, ENOENT);
-    assert_names("elsewhere", "");
-    assert_names("a.npy", "");
+    assert_names(".", "");
 }
 
 static void a_file_that_becomes_shorter_while_it_is_read_is_told(void **state) {
@@ -1612,9 +1686,63 @@ static void bad_arguments_of_write_and_commit_are_refused(void **state) {
     assert_refused(posenc_npy_commit(NULL, &error), &error, POSENC_NULL_POINTER, "writer");
     posenc_npy_discard(NULL);
 }
+/* --- The other side is NumPy -------------------------------------------------------------------- */
+
+/* The arrays of both directions, as in npy_numpy.py: dtype, order and the number of the shape. Elements
+ * are the pattern in the order of the file. */
+static const struct {
+    size_t rank, shape[3];
+} numpy_shapes[] = {{0, {0}}, {1, {5}}, {2, {0, 3}}, {2, {4, 3}}, {3, {2, 3, 5}}};
+
+enum { NUMPY_ARRAYS = COUNT(dtypes) * 2 * COUNT(numpy_shapes) };
+
+/* Array `i` of them, with its file's name before what tells NumPy's variants apart. */
+static posenc_npy_info numpy_array(size_t i, char *name, size_t capacity) {
+    posenc_dtype dtype = dtypes[i % 4];
+    int fortran = i / 4 % 2 != 0;
+    size_t shape = i / 8;
+    snprintf(name, capacity, "%s_%c_%zu", posenc_dtype_name(dtype), fortran ? 'f' : 'c', shape);
+    return info_of(dtype, fortran, numpy_shapes[shape].rank, numpy_shapes[shape].shape);
+}
+
+static void arrays_are_written_for_numpy(void **state) {
+    (void)state;
+    for (size_t i = 0; i < NUMPY_ARRAYS; i++) {
+        char name[40], path[60];
+        posenc_npy_info info = numpy_array(i, name, sizeof name);
+        snprintf(path, sizeof path, "%s.npy", name);
+        make_array(path, &info);
+    }
+}
+
+/* NumPy says "Fortran order" only where it makes a difference, and knows no byte order of V2. */
+static void arrays_of_numpy_are_read(void **state) {
+    (void)state;
+    static const char *const variants[] = {"", "_v2", "_v3", "_big"};
+    for (size_t i = 0; i < NUMPY_ARRAYS * COUNT(variants); i++) {
+        char name[40], path[60];
+        posenc_npy_info info = numpy_array(i / COUNT(variants), name, sizeof name);
+        const char *variant = variants[i % COUNT(variants)];
+        info.fortran_order = info.fortran_order && info.rank > 1 && info.count > 0;
+        info.big_endian = strcmp(variant, "_big") == 0;
+        if (info.big_endian && info.dtype == POSENC_BF16)
+            continue;
+        snprintf(path, sizeof path, "%s%s.npy", name, variant);
+        assert_array(path, &info);
+    }
+}
+
 int main(int argc, char **argv) {
-    (void)argc;
-    (void)argv;
+    const struct CMUnitTest make[] = {cmocka_unit_test(arrays_are_written_for_numpy)};
+    const struct CMUnitTest check[] = {cmocka_unit_test(arrays_of_numpy_are_read)};
+    if (argc == 3 && strcmp(argv[1], "--make") == 0 && chdir(argv[2]) == 0)
+        return cmocka_run_group_tests(make, NULL, NULL);
+    if (argc == 3 && strcmp(argv[1], "--check") == 0 && chdir(argv[2]) == 0)
+        return cmocka_run_group_tests(check, NULL, NULL);
+    if (argc != 1) {
+        fprintf(stderr, "usage: %s [--make FOLDER | --check FOLDER]\n", argv[0]);
+        return 2;
+    }
     random_announce();
 #define TEST(function) cmocka_unit_test_setup_teardown(function, enter_folder, leave_folder)
     const struct CMUnitTest tests[] = {
@@ -1651,6 +1779,9 @@ int main(int argc, char **argv) {
         TEST(the_writer_that_commits_last_wins),
         TEST(symbolic_links_are_followed_and_kept),
         TEST(commit_flushes_the_whole_file_and_its_folder),
+        TEST(a_temporary_file_is_gone_in_the_end),
+        TEST(a_change_of_folder_does_not_move_the_target),
+        TEST(arrays_may_lie_in_shared_memory),
         TEST(a_device_is_written_in_order_and_stays),
         TEST(a_pipe_gets_the_bytes_of_a_file),
         TEST(a_pipe_without_reader_is_an_error),

@@ -15,6 +15,8 @@ file(GLOB POSENC_FORMAT_SOURCES CONFIGURE_DEPENDS ${core}/formats/*.c)
 posenc_test(no_memory SOURCES ${POSENC_CORE_SOURCES} ${POSENC_FORMAT_SOURCES}
   LIBS -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=realloc -Wl,--wrap=free)
 posenc_test(npy)
+add_test(NAME npy_numpy
+  COMMAND python3 ${CMAKE_CURRENT_SOURCE_DIR}/npy_numpy.py $<TARGET_FILE:test_npy>)
 posenc_test(rotate SOURCES oracle.c LIBS mpfr gmp)
 posenc_test(sinusoidal SOURCES oracle.c LIBS mpfr gmp)
 posenc_test(alibi SOURCES oracle.c LIBS mpfr gmp)
