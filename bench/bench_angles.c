@@ -5,16 +5,13 @@
  * Peers that were not there at build time, or that this CPU cannot run, are left out by name.
  * SPDX-License-Identifier: MIT */
 #define _GNU_SOURCE /* sincos */
+#include "bench_peers.h"
 #include "posenc/posenc.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
-
-#if defined(__x86_64__)
-#include <immintrin.h>
-#endif
 
 enum { PAIRS = 64, POSITIONS = 2048, COUNT = PAIRS * POSITIONS, ROUNDS = 21 };
 
@@ -53,44 +50,22 @@ static void glibc_sincos(void) {
         sincos(angles_f64[i], &sin_f64[i], &cos_f64[i]);
 }
 
-#if defined(__x86_64__) && defined(BENCH_MVEC)
-__m512 _ZGVeN16v_sinf(__m512 x);
-__m512 _ZGVeN16v_cosf(__m512 x);
-__m512d _ZGVeN8v_sin(__m512d x);
-__m512d _ZGVeN8v_cos(__m512d x);
-__m256 _ZGVdN8v_sinf(__m256 x);
-__m256 _ZGVdN8v_cosf(__m256 x);
-
-__attribute__((target("avx512f"))) static void mvec_f32_avx512(void) {
-    for (int i = 0; i < COUNT; i += 16) {
-        __m512 x = _mm512_loadu_ps(angles_f32 + i);
-        _mm512_storeu_ps(cos_f32 + i, _ZGVeN16v_cosf(x));
-        _mm512_storeu_ps(sin_f32 + i, _ZGVeN16v_sinf(x));
-    }
+/* Peers in bench_peers.c, which is compiled for their CPUs. */
+#if defined(BENCH_MVEC)
+static void mvec_f32_avx512(void) {
+    bench_mvec_f32_avx512(angles_f32, cos_f32, sin_f32, COUNT);
 }
 
-__attribute__((target("avx512f"))) static void mvec_f64_avx512(void) {
-    for (int i = 0; i < COUNT; i += 8) {
-        __m512d x = _mm512_loadu_pd(angles_f64 + i);
-        _mm512_storeu_pd(cos_f64 + i, _ZGVeN8v_cos(x));
-        _mm512_storeu_pd(sin_f64 + i, _ZGVeN8v_sin(x));
-    }
+static void mvec_f64_avx512(void) {
+    bench_mvec_f64_avx512(angles_f64, cos_f64, sin_f64, COUNT);
 }
 
-__attribute__((target("avx2"))) static void mvec_f32_avx2(void) {
-    for (int i = 0; i < COUNT; i += 8) {
-        __m256 x = _mm256_loadu_ps(angles_f32 + i);
-        _mm256_storeu_ps(cos_f32 + i, _ZGVdN8v_cosf(x));
-        _mm256_storeu_ps(sin_f32 + i, _ZGVdN8v_sinf(x));
-    }
+static void mvec_f32_avx2(void) {
+    bench_mvec_f32_avx2(angles_f32, cos_f32, sin_f32, COUNT);
 }
 #endif
 
 #if defined(BENCH_SLEEF)
-/* bench_sleef.c, which is compiled for these CPUs */
-void bench_sleef_avx512(const double *x, double *cos, double *sin, int count);
-void bench_sleef_avx2(const double *x, double *cos, double *sin, int count);
-
 static void sleef_avx512(void) {
     bench_sleef_avx512(angles_f64, cos_f64, sin_f64, COUNT);
 }
@@ -167,7 +142,7 @@ static void measure(double first) {
     contender all[] = {
         {"posenc, running positions", posenc_run, 1, {0}},
         {"posenc, scattered positions", posenc_scattered, 1, {0}},
-#if defined(__x86_64__) && defined(BENCH_MVEC)
+#if defined(BENCH_MVEC)
         {"libmvec float32 sin and cos, AVX-512", mvec_f32_avx512, has_avx512(), {0}},
         {"libmvec float64 sin and cos, AVX-512", mvec_f64_avx512, has_avx512(), {0}},
         {"libmvec float32 sin and cos, AVX2", mvec_f32_avx2, has_avx2(), {0}},

@@ -34,7 +34,7 @@ class Spec(C.Structure):
 class Rows(C.Structure):
     _fields_ = [("size", C.c_size_t), ("cos", C.c_void_p), ("sin", C.c_void_p), ("dtype", C.c_int),
                 ("layout", C.c_int), ("row_stride", C.c_ssize_t), ("mode", C.c_int),
-                ("axis_stride", C.c_ssize_t)]
+                ("axis_stride", C.c_ssize_t), ("without_attention", C.c_int)]
 
 
 class Refused(Exception):
@@ -91,6 +91,11 @@ class Library:
                                                     None, error), error)
         return Frequencies(self, made)
 
+    def change(self, old, new):
+        made, error = C.c_void_p(), (C.c_char * 512)()
+        self.check(self.c.posenc_frequencies_change(old.made, new.made, C.byref(made), error), error)
+        return Frequencies(self, made)
+
 
 class Frequencies:
     def __init__(self, library, made):
@@ -116,7 +121,7 @@ class Frequencies:
     def softmax_factor(self):
         return self.library.c.posenc_frequencies_softmax_factor(self.made)
 
-    def angles(self, positions, dtype="f32", mode=0):
+    def angles(self, positions, dtype="f32", mode=0, without_attention=0):
         """positions: (count,) or (axes, count), int64, int32 or float64. Returns cos, sin (count, pairs);
         bfloat16 as float32 values."""
         positions = np.ascontiguousarray(positions)
@@ -127,7 +132,7 @@ class Frequencies:
         kind = {"f32": np.float32, "f64": np.float64, "f16": np.float16, "bf16": np.uint16}[dtype]
         cos, sin = np.empty((count, self.pairs), kind), np.empty((count, self.pairs), kind)
         rows = Rows(size=C.sizeof(Rows), cos=cos.ctypes.data, sin=sin.ctypes.data, dtype=DTYPES[dtype],
-                    mode=mode)
+                    mode=mode, without_attention=without_attention)
         error = (C.c_char * 512)()
         self.library.check(call(self.made, C.c_void_p(positions.ctypes.data), C.c_size_t(count),
                                 C.byref(rows), error), error)

@@ -1100,6 +1100,10 @@ static void least_row_stride(rotate_call *c) { c->rotation.row_stride = PTRDIFF_
 static void huge_pair_stride(rotate_call *c) { c->rotation.pair_stride = PTRDIFF_MAX; }
 static void least_pair_stride(rotate_call *c) { c->rotation.pair_stride = PTRDIFF_MIN; }
 static void huge_batch_stride(rotate_call *c) { c->rotation.batch = 2; c->rotation.batch_stride = PTRDIFF_MAX; }
+/* Small enough for sizes, but from any real address they run below 0. */
+static void input_below_zero(rotate_call *c) { c->x.strides[1] = -((ptrdiff_t)1 << 56); }
+static void output_below_zero(rotate_call *c) { c->y.strides[1] = -((ptrdiff_t)1 << 56); }
+static void rows_below_zero(rotate_call *c) { c->rotation.row_stride = -((ptrdiff_t)1 << 56); }
 static void cos_in_output(rotate_call *c) { c->rotation.cos = (float *)c->output + 90; }
 static void sin_in_output(rotate_call *c) { c->rotation.sin = (float *)c->output - 11; }
 /* clang-format on */
@@ -1184,10 +1188,10 @@ static void bad_calls_of_rotate_are_refused_and_write_nothing(void **state) {
         {in_place_transposed, POSENC_OVERLAP, "output"},
         {in_place_spread, POSENC_OVERLAP, "output"},
         {input_repeats_output, POSENC_OVERLAP, "output"},
-        {output_repeats, POSENC_OVERLAP, "the output's strides"},
-        {in_place_repeats, POSENC_OVERLAP, "the output's strides"},
-        {output_overlaps, POSENC_OVERLAP, "the output's strides"},
-        {output_overlaps_back, POSENC_OVERLAP, "the output's strides"},
+        {output_repeats, POSENC_OVERLAP, "options.output"},
+        {in_place_repeats, POSENC_OVERLAP, "options.output"},
+        {output_overlaps, POSENC_OVERLAP, "options.output"},
+        {output_overlaps_back, POSENC_OVERLAP, "options.output"},
         {huge_shape, POSENC_OVERFLOW, "tensor"},
         {huge_product, POSENC_OVERFLOW, "tensor"},
         {huge_stride, POSENC_OVERFLOW, "tensor"},
@@ -1195,9 +1199,12 @@ static void bad_calls_of_rotate_are_refused_and_write_nothing(void **state) {
         {huge_output_stride, POSENC_OVERFLOW, "options.output"},
         {huge_row_stride, POSENC_OVERFLOW, "rotation"},
         {least_row_stride, POSENC_OVERFLOW, "rotation"},
-        {huge_pair_stride, POSENC_OVERFLOW, "rotation"}, /* row_stride 0 is a multiple of it */
-        {least_pair_stride, POSENC_OVERFLOW, "rotation"},
+        {huge_pair_stride, POSENC_OVERFLOW, "rotation.pair_stride"}, /* row_stride 0 is a multiple of it */
+        {least_pair_stride, POSENC_OVERFLOW, "rotation.pair_stride"},
         {huge_batch_stride, POSENC_OVERFLOW, "rotation"},
+        {input_below_zero, POSENC_OVERFLOW, "tensor"},
+        {output_below_zero, POSENC_OVERFLOW, "options.output"},
+        {rows_below_zero, POSENC_OVERFLOW, "rotation"},
         {cos_in_output, POSENC_OVERLAP, "rotation.cos"},
         {sin_in_output, POSENC_OVERLAP, "rotation.sin"},
     };

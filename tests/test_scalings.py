@@ -442,6 +442,55 @@ def test_positions_of_every_type():
             assert float(got_sin[i, j]) == rounded(sin(mpf(float(p)) * x), *PRECISION["f32"])
 
 
+def test_a_change_of_frequencies_is_one_exact_rotation():
+    r = random.Random(SEED + 6)
+    lists = {"short_factors": [r.uniform(1, 3) for _ in range(32)],
+             "long_factors": [r.uniform(1, 60) for _ in range(32)]}
+    longrope = {"type": "longrope", "original_max_positions": 4096, "factor": 32.0, **lists}
+    dynamic = {"type": "dynamic", "factor": 4.0}
+    yarn = {"type": "yarn", "factor": 4.0, "original_max_positions": 4096}
+    for old, new in ((dict(scaling=longrope, seq_len=4096), dict(scaling=longrope, seq_len=4097)),
+                     (dict(scaling=dynamic, seq_len=5000, max_positions=4096),
+                      dict(scaling=dynamic, seq_len=9000, max_positions=4096)),
+                     ({}, dict(scaling=yarn)), (dict(scaling=yarn), {})):
+        change = LIBRARY.change(frequencies(64, **old), frequencies(64, **new))
+        (f, m), (g, n) = [expected(64, 10000.0, case.get("scaling", {"type": "default"}),
+                                   case.get("max_positions", 0), case.get("seq_len", 0)) for case in (old, new)]
+        positions = list(range(40)) + [4095, -7, 1048576, 2**40, -(2**33) - 1]
+        for dtype in ("f32", "f64", "bf16"):
+            got_cos, got_sin = change.angles(np.array(positions, np.int64), dtype)
+            for i, p in enumerate(positions):
+                for j in range(32):
+                    angle = p * (g[j] - f[j])
+                    for got, real in ((got_cos[i, j], n / m * cos(angle)), (got_sin[i, j], n / m * sin(angle))):
+                        if dtype == "f64":
+                            assert abs(mpf(float(got)) - real) < mpf(2) ** -52
+                        else:
+                            assert float(got) == rounded(real, *PRECISION[dtype]), (old, new, p, j)
+    try:
+        change.angles(np.array([1], np.int64), mode=1)
+    except Refused as error:
+        assert "exact" in str(error)
+    else:
+        raise AssertionError("mode float32 of a change was accepted")
+    try:
+        LIBRARY.change(frequencies(64), frequencies(32))
+    except Refused as error:
+        assert "pairs" in str(error)
+    else:
+        raise AssertionError("different pairs were accepted")
+
+
+def test_rows_without_the_attention_factor_shift_what_contains_it():
+    scaling = {"type": "yarn", "factor": 4.0, "original_max_positions": 4096}
+    made = frequencies(64, scaling=scaling)
+    plain = frequencies(64, scaling=dict(scaling, attention_factor=1.0))
+    for mode in (0, 1):
+        for positions in (np.arange(100, dtype=np.int64), np.array([5, -3, 2**39, 77], np.int64)):
+            for a, b in zip(made.angles(positions, mode=mode, without_attention=1), plain.angles(positions, mode=mode)):
+                assert a.tobytes() == b.tobytes()
+
+
 def refused(part, *args, **kwargs):
     try:
         frequencies(*args, **kwargs)

@@ -20,3 +20,10 @@ add_test(NAME npy_numpy
 posenc_test(rotate SOURCES oracle.c LIBS mpfr gmp)
 posenc_test(sinusoidal SOURCES oracle.c LIBS mpfr gmp)
 posenc_test(alibi SOURCES oracle.c LIBS mpfr gmp)
+
+# Once for every CPU level; those that this machine lacks skip by name.
+posenc_test(fast_rows)
+foreach(level scalar avx2 avx512)
+  add_test(NAME fast_rows_${level} COMMAND test_fast_rows ${level})
+  set_tests_properties(fast_rows_${level} PROPERTIES ENVIRONMENT "CMOCKA_MESSAGE_OUTPUT=TAP;POSENC_CPU=${level}")
+endforeach()

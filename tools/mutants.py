@@ -21,7 +21,7 @@ from pathlib import Path
 sys.dont_write_bytecode = True
 from amalgamate import ROOT, library_lists  # noqa: E402 (beside this file)
 
-TESTS = ("base", "angles", "rotate", "sinusoidal", "alibi")
+TESTS = ("base", "angles", "fast_rows", "rotate", "sinusoidal", "alibi")
 # The test that notices most mutants of a folder runs first; the others follow, quick ones before slow.
 FIRST = {"src/absolute": "sinusoidal", "src/angles": "angles", "src/bias": "alibi",
          "src/frequencies": "angles", "src/kernels": "rotate", "src/rope": "rotate"}
@@ -44,8 +44,8 @@ MUTANTS = [
     ("float32 factor from the float64 base", "src/frequencies/frequencies.c",
      "penc_log2((double)(float)c->spec.base)", "penc_log2(c->spec.base)"),
     ("attention factor 2", "src/frequencies/frequencies.c",
-     "penc_attention one = {{penc_wide_of_integer(1), 0}, 1.0};",
-     "penc_attention one = {{penc_wide_of_integer(2), 0}, 1.0};"),
+     "penc_attention attention = {{penc_wide_of_integer(1), 0}, 1.0};",
+     "penc_attention attention = {{penc_wide_of_integer(2), 0}, 1.0};"),
 
     # Angles
     ("positions off by one", "src/angles/angles.c",
@@ -65,8 +65,8 @@ MUTANTS = [
     ("scattered positions taken for a run", "src/angles/angles.c",
      "if (position != first + (double)length ||", "if (position < -first - (double)length ||"),
     ("float32 mode ignored", "src/angles/angles.c",
-     "? penc_framework_value(frequencies, pair, position)",
-     "? penc_exact_value(frequencies, pair, position, rows->dtype)"),
+     "            rows->mode == POSENC_MODE_FLOAT32\n",
+     "            rows->mode == POSENC_MODE_FLOAT32 && position < -0x1p41\n"),
     ("float32 mode served by the exact vector kernels", "src/angles/angles.c",
      "int may_be_fast = rows->mode == POSENC_MODE_EXACT && rows->dtype",
      "int may_be_fast = rows->dtype"),

@@ -90,6 +90,17 @@ POSENC_API POSENC_CHECKED posenc_status posenc_frequencies_create(const posenc_s
                                                                   posenc_notes *notes,
                                                                   posenc_error *error);
 
+/* The difference of two: rows of it turn a key that was rotated by `from` into one rotated by `to`, at the
+ * same position, attention factors included (longrope and dynamic frequencies where the length crosses a
+ * limit). Exact mode only; both must have the same pairs and axes. Freed like any other.
+ *
+ * One rotation by the difference is as exact as the key itself; rotating back and forth would round
+ * twice. Fails with NULL_POINTER, OUT_OF_RANGE (different pairs or axes) or OUT_OF_MEMORY. */
+POSENC_API POSENC_CHECKED posenc_status posenc_frequencies_change(const posenc_frequencies *from,
+                                                                  const posenc_frequencies *to,
+                                                                  posenc_frequencies **change,
+                                                                  posenc_error *error);
+
 /* NULL is allowed. */
 POSENC_API void posenc_frequencies_destroy(posenc_frequencies *frequencies);
 

@@ -29,5 +29,6 @@
 #include "posenc/rows.h"
 #include "posenc/sinusoidal.h"
 #include "posenc/status.h"
+#include "posenc/table.h"
 
 #endif

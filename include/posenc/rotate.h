@@ -63,7 +63,8 @@ typedef struct posenc_rotation {
     size_t rotary_dim;      /* even, 2 ... head_dim */
     size_t rotary_start;    /* rotary_start + rotary_dim <= head_dim */
     posenc_pairing pairing;
-    double attention_factor; /* what the rows contain; 0: 1. Asked for by POSENC_INVERSE only */
+    double
+        attention_factor; /* what the rows contain: 1e-6 ... 1e6; 0: 1. For POSENC_INVERSE only */
 } posenc_rotation;
 
 #define POSENC_ROTATION_INIT                                                                       \

@@ -45,12 +45,15 @@ typedef struct posenc_rows {
     ptrdiff_t row_stride;  /* elements from one row to the next; 0: the row's width */
     posenc_mode mode;      /* 0: exact */
     ptrdiff_t axis_stride; /* of positions: from one axis to the next; 0: count */
+    int without_attention; /* 1: leave the attention factor out, to turn again what contains it:
+                               shifts of cached keys */
 } posenc_rows;
 
 #define POSENC_ROWS_INIT                                                                           \
-    { sizeof(posenc_rows), NULL, NULL, POSENC_F32, POSENC_ROWS_HALF, 0, POSENC_MODE_EXACT, 0 }
+    { sizeof(posenc_rows), NULL, NULL, POSENC_F32, POSENC_ROWS_HALF, 0, POSENC_MODE_EXACT, 0, 0 }
 
-/* Writes the rows of `count` tokens, token i into row i, attention factor included.
+/* Writes the rows of `count` tokens, token i into row i, attention factor included unless the rows are
+ * without_attention.
  *
  * With one axis positions[i] is token i's position; with several, that of axis a is
  * positions[a * axis_stride + i]. Text under M-RoPE has the same number on every axis.

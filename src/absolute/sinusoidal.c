@@ -96,7 +96,8 @@ static posenc_status penc_check_table_memory(const posenc_sinusoidal_spec *spec,
     ptrdiff_t strides[2] = {stride, 1}, step = 1;
     penc_memory_map written, read;
     if (!penc_map_array(&written, posenc_dtype_bytes(dtype), 2, shape, strides) ||
-        !penc_map_array(&read, sizeof *positions, 1, &count, &step))
+        !penc_map_array(&read, sizeof *positions, 1, &count, &step) ||
+        !penc_map_fits_at(&written, table) || (positions && !penc_map_fits_at(&read, positions)))
         return penc_fail(error, POSENC_OVERFLOW, "count", "keep all rows within the address space");
     if (!penc_map_writes_once(&written)) {
         penc_fail_integer(error, "row_stride", stride,

@@ -70,10 +70,10 @@ static double penc_position_number(const penc_positions *positions, ptrdiff_t in
 /* Mode float32: as frameworks do it, the product, cos and sin, and the attention factor's product each
  * rounded to float32; narrower types are rounded from that. */
 static penc_sincos penc_framework_value(const posenc_frequencies *frequencies, size_t pair,
-                                        double position) {
+                                        double position, int with_attention) {
     penc_angle angle = penc_angle_of_radians(frequencies->frequency[pair].factor * (float)position);
     penc_sincos value = penc_sincos_rounded(&angle, NULL, POSENC_F32);
-    float attention = (float)frequencies->attention.framework;
+    float attention = with_attention ? (float)frequencies->attention.framework : 1.0f;
     value.cos = (double)((float)value.cos * attention);
     value.sin = (double)((float)value.sin * attention);
     return value;
@@ -87,9 +87,11 @@ static void penc_write_row(const posenc_frequencies *frequencies, const penc_pos
         ptrdiff_t axis = (ptrdiff_t)frequencies->frequency[pair].axis;
         double position =
             penc_position_number(positions, axis * positions->axis_stride + (ptrdiff_t)token);
-        penc_sincos value = rows->mode == POSENC_MODE_FLOAT32
-                                ? penc_framework_value(frequencies, pair, position)
-                                : penc_exact_value(frequencies, pair, position, rows->dtype);
+        penc_sincos value =
+            rows->mode == POSENC_MODE_FLOAT32
+                ? penc_framework_value(frequencies, pair, position, !rows->without_attention)
+                : penc_exact_value(frequencies, pair, position, !rows->without_attention,
+                                   rows->dtype);
         ptrdiff_t at = start + (ptrdiff_t)(pair * shape.step);
         penc_store_number(rows->cos, rows->dtype, at, value.cos);
         penc_store_number(sin_array, rows->dtype, at + (ptrdiff_t)shape.sin_offset, value.sin);
@@ -140,6 +142,9 @@ static posenc_status penc_check_rows_memory(const posenc_rows *rows, ptrdiff_t s
         penc_fail_limit(error, "the width", width);
         return POSENC_OUT_OF_RANGE;
     }
+    if (!penc_map_fits_at(&written, rows->cos) || !penc_map_fits_at(&read, positions->numbers) ||
+        (rows->sin && !penc_map_fits_at(&written, rows->sin)))
+        return penc_fail(error, POSENC_OVERFLOW, "count", "keep all rows within the address space");
     if (!penc_maps_disjoint(&written, rows->cos, &read, positions->numbers))
         return penc_fail(error, POSENC_OVERLAP, "rows.cos", "not overlap positions");
     if (rows->sin && !penc_maps_disjoint(&written, rows->sin, &read, positions->numbers))
@@ -195,6 +200,7 @@ static int penc_fast_target_of(const penc_row_job *job, size_t token, penc_fast_
     target->cos = (float *)rows->cos + start;
     target->sin = rows->sin ? (float *)rows->sin + start : target->cos + job->frequencies->pairs;
     target->stride = job->stride;
+    target->attention = !rows->without_attention;
     return 1;
 }
 
@@ -216,8 +222,7 @@ static size_t penc_fast_length(const penc_row_job *job, size_t token) {
     size_t length = 0;
     for (size_t i = token; i < positions->count; i++, length++) {
         double position = penc_position_number(positions, (ptrdiff_t)i);
-        if (position != first + (double)length ||
-            !penc_fast_serves(job->frequencies, (int64_t)position))
+        if (position != first + (double)length || !penc_fast_serves((int64_t)position))
             break;
     }
     return first < 0.0 && length > 1 ? 1 : length;
@@ -237,7 +242,7 @@ static size_t penc_write_some(const penc_row_job *job, size_t token, int may_be_
     int64_t first = (int64_t)penc_position_number(job->positions, (ptrdiff_t)token);
     if (length < WORTH_A_RUN) {
         length = 1;
-        penc_fast_row(job->frequencies, first, target.cos, target.sin);
+        penc_fast_row(job->frequencies, first, target);
     } else {
         penc_fast_run(job->frequencies, first, length, target);
     }
@@ -253,6 +258,9 @@ static posenc_status penc_write_rows(const posenc_frequencies *frequencies,
     posenc_status status = penc_check_rows_members(rows, error);
     if (status)
         return status;
+    if (frequencies->exact_only && rows->mode != POSENC_MODE_EXACT)
+        return penc_fail(error, POSENC_UNSUPPORTED, "rows.mode",
+                         "be exact for a change of frequencies");
     if (positions.count == 0)
         return POSENC_OK;
     if (!positions.numbers)

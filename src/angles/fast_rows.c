@@ -5,9 +5,13 @@
 #include "angles/exact_value.h"
 #include "kernels/sincos_kernels.h"
 
-int penc_fast_serves(const posenc_frequencies *frequencies, int64_t position) {
+int penc_fast_serves(int64_t position) {
     int64_t most = UINT32_MAX;
-    return frequencies->has_phases && position <= most && position >= -most && position != 0;
+    return position <= most && position >= -most && position != 0;
+}
+
+static double penc_scale_of(const posenc_frequencies *frequencies, penc_fast_target target) {
+    return target.attention ? frequencies->attention_factor : 1.0;
 }
 
 static penc_phase_table penc_phases_from(const posenc_frequencies *frequencies, size_t pair) {
@@ -25,19 +29,18 @@ static void penc_settle(const posenc_frequencies *frequencies, const penc_unsett
                         int64_t first, size_t chunk, penc_fast_target target) {
     for (size_t i = 0; i < unsettled->count; i++) {
         size_t row = unsettled->place[i] >> 8, pair = chunk + (unsettled->place[i] & 0xffu);
-        penc_sincos value =
-            penc_exact_value(frequencies, pair, (double)(first + (int64_t)row), POSENC_F32);
+        penc_sincos value = penc_exact_value(frequencies, pair, (double)(first + (int64_t)row),
+                                             target.attention, POSENC_F32);
         ptrdiff_t at = (ptrdiff_t)row * target.stride + (ptrdiff_t)pair;
         target.cos[at] = (float)value.cos;
         target.sin[at] = (float)value.sin;
     }
 }
 
-void penc_fast_row(const posenc_frequencies *frequencies, int64_t position, float *cos,
-                   float *sin) {
+void penc_fast_row(const posenc_frequencies *frequencies, int64_t position,
+                   penc_fast_target target) {
     const penc_sincos_kernels *kernels = penc_sincos_kernels_now();
-    double c[PENC_SINCOS_CHUNK], s[PENC_SINCOS_CHUNK], scale = frequencies->attention_factor;
-    penc_fast_target target = {cos, sin, 0};
+    double c[PENC_SINCOS_CHUNK], s[PENC_SINCOS_CHUNK], scale = penc_scale_of(frequencies, target);
     penc_unsettled unsettled;
     for (size_t chunk = 0; chunk < frequencies->pairs; chunk += PENC_SINCOS_CHUNK) {
         size_t count = penc_chunk_size(frequencies, chunk);
@@ -45,7 +48,7 @@ void penc_fast_row(const posenc_frequencies *frequencies, int64_t position, floa
         kernels->row(penc_phases_from(frequencies, chunk), count, magnitude, position < 0, scale, c,
                      s);
         unsettled.count = 0;
-        kernels->round_row(count, scale, c, s, cos + chunk, sin + chunk, &unsettled);
+        kernels->round_row(count, scale, c, s, target.cos + chunk, target.sin + chunk, &unsettled);
         penc_settle(frequencies, &unsettled, position, chunk, target);
     }
 }
@@ -61,7 +64,7 @@ static void penc_run_chunk(const posenc_frequencies *frequencies, size_t chunk, 
     penc_phase_table table = penc_phases_from(frequencies, chunk);
     size_t count = penc_chunk_size(frequencies, chunk);
     double anchor_cos[PENC_SINCOS_CHUNK], anchor_sin[PENC_SINCOS_CHUNK];
-    double scale = frequencies->attention_factor;
+    double scale = penc_scale_of(frequencies, target);
     penc_run_steps steps;
     penc_unsettled unsettled;
     for (uint32_t row = 0; row < PENC_SINCOS_ROWS; row++)
@@ -71,7 +74,8 @@ static void penc_run_chunk(const posenc_frequencies *frequencies, size_t chunk, 
         size_t take = rows - done < PENC_SINCOS_ROWS ? rows - done : PENC_SINCOS_ROWS;
         int64_t anchor = first + (int64_t)done;
         penc_fast_target at = {target.cos + (ptrdiff_t)done * target.stride,
-                               target.sin + (ptrdiff_t)done * target.stride, target.stride};
+                               target.sin + (ptrdiff_t)done * target.stride, target.stride,
+                               target.attention};
         kernels->row(table, count, (uint32_t)anchor, 0, scale, anchor_cos, anchor_sin);
         unsettled.count = 0;
         kernels->round_run(count, take, scale, anchor_cos, anchor_sin, steps.cos, steps.sin,

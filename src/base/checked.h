@@ -24,10 +24,9 @@ static inline int penc_offset(size_t count, ptrdiff_t stride, size_t bytes, ptrd
     return 1;
 }
 
-/* Whether [a, a + a_bytes) and [b, b + b_bytes) share a byte. */
-static inline int penc_ranges_meet(const void *a, size_t a_bytes, const void *b, size_t b_bytes) {
-    uintptr_t x = (uintptr_t)a, y = (uintptr_t)b;
-    return a_bytes && b_bytes && x < y + b_bytes && y < x + a_bytes;
+/* Whether [a, a + a_bytes) and [b, b + b_bytes) share a byte; neither runs over the end of memory. */
+static inline int penc_ranges_meet(uintptr_t a, size_t a_bytes, uintptr_t b, size_t b_bytes) {
+    return a_bytes && b_bytes && a < b + b_bytes && b < a + a_bytes;
 }
 
 #endif

@@ -45,6 +45,11 @@ int penc_map_array(penc_memory_map *map, size_t element, int axes, const size_t 
     return 1;
 }
 
+int penc_map_fits_at(const penc_memory_map *map, const void *data) {
+    uintptr_t at = (uintptr_t)data;
+    return at >= (uintptr_t)-map->low && at <= UINTPTR_MAX - (uintptr_t)map->high;
+}
+
 int penc_map_writes_once(const penc_memory_map *map) {
     /* Each stride must step over all that the smaller ones reach. */
     size_t reach = map->element;
@@ -94,8 +99,11 @@ static int penc_maps_disjoint_modulo(const penc_memory_map *a, const void *a_dat
 
 int penc_maps_disjoint(const penc_memory_map *a, const void *a_data, const penc_memory_map *b,
                        const void *b_data) {
-    const char *a_low = (const char *)a_data + a->low, *b_low = (const char *)b_data + b->low;
-    if (!penc_ranges_meet(a_low, (size_t)(a->high - a->low), b_low, (size_t)(b->high - b->low)))
+    /* Addresses as integers: the arrays may not exist where a caller has erred. */
+    uintptr_t a_low = (uintptr_t)a_data + (uintptr_t)a->low,
+              b_low = (uintptr_t)b_data + (uintptr_t)b->low;
+    size_t a_bytes = (size_t)(a->high - a->low), b_bytes = (size_t)(b->high - b->low);
+    if (!penc_ranges_meet(a_low, a_bytes, b_low, b_bytes))
         return 1;
     for (int axis = 0; axis < a->axes; axis++) {
         if (penc_maps_disjoint_modulo(a, a_data, b, b_data, penc_stride_size(a->stride[axis])))

@@ -22,6 +22,9 @@ typedef struct penc_memory_map {
 int penc_map_array(penc_memory_map *map, size_t element, int axes, const size_t *count,
                    const ptrdiff_t *stride);
 
+/* 1 if the array's bytes, at this address, do not run over either end of the address space. */
+int penc_map_fits_at(const penc_memory_map *map, const void *data);
+
 /* 1 if the strides prove that no two elements share a byte. */
 int penc_map_writes_once(const penc_memory_map *map);
 

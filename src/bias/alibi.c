@@ -152,11 +152,13 @@ static posenc_status penc_tile_resolve(const posenc_bias_tile *tile, const posen
     return POSENC_OK;
 }
 
-static posenc_status penc_check_tile_memory(const posenc_bias_tile *tile, posenc_error *error) {
+static posenc_status penc_check_tile_memory(const posenc_bias_tile *tile, const void *bias,
+                                            posenc_error *error) {
     size_t shape[3] = {tile->heads, tile->queries, tile->keys};
     ptrdiff_t strides[3] = {tile->head_stride, tile->query_stride, 1};
     penc_memory_map map;
-    if (!penc_map_array(&map, posenc_dtype_bytes(tile->dtype), 3, shape, strides))
+    if (!penc_map_array(&map, posenc_dtype_bytes(tile->dtype), 3, shape, strides) ||
+        (bias && !penc_map_fits_at(&map, bias)))
         return penc_fail(error, POSENC_OVERFLOW, "tile",
                          "have sizes and strides whose products fit the address space");
     if (!penc_map_writes_once(&map))
@@ -174,7 +176,7 @@ posenc_status posenc_alibi_bias(const posenc_alibi_spec *spec, const posenc_bias
     if (!status)
         status = penc_tile_resolve(tile, &alibi, &t, error);
     if (!status)
-        status = penc_check_tile_memory(&t, error);
+        status = penc_check_tile_memory(&t, bias, error);
     if (status)
         return status;
     if (t.heads == 0 || t.queries == 0 || t.keys == 0)

@@ -122,13 +122,19 @@ static penc_frequency penc_resolve_pair(const penc_scaling_rule *rule, const pen
     return frequency;
 }
 
+static void penc_set_attention(posenc_frequencies *made, penc_real exact, double framework) {
+    made->attention.exact = exact;
+    made->attention.framework = (double)(float)framework;
+    made->attention_factor = penc_real_round(&exact, 53, -1074);
+    made->has_attention = made->attention_factor != 1.0;
+}
+
 static void penc_resolve_attention(const penc_scaling_rule *rule, const penc_scaling_case *c,
                                    posenc_frequencies *made) {
-    penc_attention one = {{penc_wide_of_integer(1), 0}, 1.0};
-    made->attention = rule->attention ? rule->attention(c) : one;
-    made->attention.framework = (double)(float)made->attention.framework;
-    made->attention_factor = penc_real_round(&made->attention.exact, 53, -1074);
-    made->has_attention = made->attention_factor != 1.0 || made->attention.framework != 1.0;
+    penc_attention attention = {{penc_wide_of_integer(1), 0}, 1.0};
+    if (rule->attention)
+        attention = rule->attention(c);
+    penc_set_attention(made, attention.exact, attention.framework);
     made->softmax_factor = rule->softmax ? rule->softmax(c) : 1.0;
 }
 
@@ -136,7 +142,6 @@ static void penc_resolve_attention(const penc_scaling_rule *rule, const penc_sca
 static void penc_resolve_phases(posenc_frequencies *made, size_t padded) {
     made->phase_high = (uint64_t *)(made->frequency + made->pairs);
     made->phase_low = made->phase_high + padded;
-    made->has_phases = 1;
     for (size_t pair = 0; pair < padded; pair++) {
         penc_wide fraction = {{0}};
         if (pair < made->pairs) {
@@ -144,7 +149,11 @@ static void penc_resolve_phases(posenc_frequencies *made, size_t padded) {
             fraction.limb[3] = turns->high;
             fraction.limb[2] = turns->low;
             fraction = penc_wide_shift(&fraction, turns->exponent);
-            made->has_phases &= !turns->negative;
+            if (turns
+                    ->negative) { /* modulo one turn, the same as turning the rest of it forwards */
+                penc_wide zero = {{0}};
+                fraction = penc_wide_subtract(&zero, &fraction);
+            }
         }
         made->phase_high[pair] = fraction.limb[3];
         made->phase_low[pair] = fraction.limb[2] >> 32;
@@ -175,6 +184,17 @@ static posenc_status penc_prepare_case(penc_scaling_case *c, const penc_scaling_
     return (*rule)->prepare(c, notes, error);
 }
 
+/* Memory for `pairs` frequencies and their phases. */
+static posenc_frequencies *penc_allocate_frequencies(size_t pairs, size_t *padded) {
+    posenc_frequencies *made;
+    *padded = (pairs + 7) / 8 * 8;
+    made = malloc(sizeof *made + pairs * sizeof made->frequency[0] +
+                  2 * *padded * sizeof made->phase_high[0]);
+    if (made)
+        made->pairs = pairs;
+    return made;
+}
+
 posenc_status posenc_frequencies_create(const posenc_spec *spec, uint64_t seq_len,
                                         posenc_frequencies **frequencies, posenc_notes *notes,
                                         posenc_error *error) {
@@ -201,12 +221,10 @@ posenc_status posenc_frequencies_create(const posenc_spec *spec, uint64_t seq_le
                                    "be whole with this scaling");
     if (status)
         return status;
-    size_t padded = (c.pairs + 7) / 8 * 8;
-    posenc_frequencies *made = malloc(sizeof *made + c.pairs * sizeof made->frequency[0] +
-                                      2 * padded * sizeof made->phase_high[0]);
+    size_t padded;
+    posenc_frequencies *made = penc_allocate_frequencies(c.pairs, &padded);
     if (!made)
         return penc_fail(error, POSENC_OUT_OF_MEMORY, "frequencies", "have memory to be made in");
-    made->pairs = c.pairs;
     for (size_t pair = 0; pair < c.pairs; pair++) {
         c.pair = pair;
         c.place = penc_axis_map_next(&map, pair);
@@ -214,6 +232,7 @@ posenc_status posenc_frequencies_create(const posenc_spec *spec, uint64_t seq_le
     }
     penc_resolve_phases(made, padded);
     penc_resolve_attention(rule, &c, made);
+    made->exact_only = 0;
     made->spec = c.spec;
     made->scaling = c.scaling;
     made->scaling.short_factors = made->scaling.long_factors = NULL;
@@ -223,6 +242,83 @@ posenc_status posenc_frequencies_create(const posenc_spec *spec, uint64_t seq_le
     made->axes.pair_axis = NULL;
     made->spec.axes = &made->axes;
     *frequencies = made;
+    return POSENC_OK;
+}
+
+/* Turns per position as a wide number and a sign. */
+static penc_exponent penc_signed_turns(const penc_turns *turns) {
+    penc_exponent e = {turns->negative, {{0, 0, turns->low, turns->high, 0}}};
+    e.magnitude = penc_wide_shift(&e.magnitude, turns->exponent);
+    return e;
+}
+
+static penc_frequency penc_change_pair(const penc_frequency *from, const penc_frequency *to) {
+    penc_frequency change = {.axis = to->axis, .factor = to->factor - from->factor};
+    penc_exponent a = penc_signed_turns(&to->turns), b = penc_signed_turns(&from->turns);
+    penc_exponent difference = penc_exponent_subtract(&a, &b);
+    penc_real radians = {penc_wide_multiply(&difference.magnitude, &penc_turn), 0};
+    change.inv_freq = penc_real_round(&radians, 53, -1074);
+    if (difference.negative)
+        change.inv_freq = -change.inv_freq;
+    if (!penc_wide_is_zero(&difference.magnitude)) {
+        int lead = penc_wide_log2_floor(&difference.magnitude);
+        penc_wide m = penc_wide_shift(&difference.magnitude, 63 - lead);
+        change.turns = (penc_turns){m.limb[4], m.limb[3], lead + 1, difference.negative};
+    }
+    return change;
+}
+
+static posenc_status penc_check_change(const posenc_frequencies *from, const posenc_frequencies *to,
+                                       posenc_error *error) {
+    if (!from)
+        return penc_fail_null(error, "from");
+    if (!to)
+        return penc_fail_null(error, "to");
+    if (from->pairs != to->pairs) {
+        penc_fail_size(error, "pairs of `to`", to->pairs, "be those of `from`");
+        penc_fail_limit(error, "from", from->pairs);
+        return POSENC_OUT_OF_RANGE;
+    }
+    for (size_t pair = 0; pair < to->pairs; pair++) {
+        if (from->frequency[pair].axis != to->frequency[pair].axis) {
+            penc_fail_size(error, "the axis of a pair of `to`", to->frequency[pair].axis,
+                           "be that of `from`");
+            penc_fail_place(error, "pair", (int64_t)pair);
+            return POSENC_OUT_OF_RANGE;
+        }
+    }
+    return POSENC_OK;
+}
+
+posenc_status posenc_frequencies_change(const posenc_frequencies *from,
+                                        const posenc_frequencies *to, posenc_frequencies **change,
+                                        posenc_error *error) {
+    if (!change)
+        return penc_fail_null(error, "change");
+    *change = NULL;
+    posenc_status status = penc_check_change(from, to, error);
+    if (status)
+        return status;
+    size_t padded;
+    posenc_frequencies *made = penc_allocate_frequencies(to->pairs, &padded);
+    if (!made)
+        return penc_fail(error, POSENC_OUT_OF_MEMORY, "change", "have memory to be made in");
+    made->spec = to->spec;
+    made->scaling = to->scaling;
+    made->axes = to->axes;
+    made->spec.scaling = &made->scaling;
+    made->spec.axes = &made->axes;
+    made->exact_only = 1;
+    for (size_t pair = 0; pair < to->pairs; pair++)
+        made->frequency[pair] = penc_change_pair(&from->frequency[pair], &to->frequency[pair]);
+    penc_resolve_phases(made, padded);
+    penc_real quotient = to->attention.exact; /* m_to / m_from: both significands are below 2^20 */
+    quotient.significand =
+        penc_wide_divide(&quotient.significand, &from->attention.exact.significand);
+    quotient.exponent -= from->attention.exact.exponent;
+    penc_set_attention(made, quotient, to->attention.framework / from->attention.framework);
+    made->softmax_factor = to->softmax_factor;
+    *change = made;
     return POSENC_OK;
 }
 

@@ -21,7 +21,7 @@ struct posenc_frequencies {
     /* The frequencies as fractions of a turn: the upper 64 bits, and the next 32; padded with zeros to a
      * multiple of 8. Whole turns are left out, which whole positions do not see. */
     uint64_t *phase_high, *phase_low;
-    int has_phases;             /* 0 if a frequency is negative */
+    int exact_only;             /* a difference of frequencies: mode float32 has no such thing */
     penc_frequency frequency[]; /* pairs of them; the phases stand behind */
 };
 

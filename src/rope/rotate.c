@@ -43,7 +43,8 @@ posenc_status posenc_rotation_of(const posenc_frequencies *frequencies, const po
     made.rotary_dim = spec->rotary_dim;
     made.rotary_start = spec->rotary_start;
     made.pairing = spec->pairing;
-    made.attention_factor = posenc_frequencies_attention_factor(frequencies, rows->mode);
+    if (!rows->without_attention)
+        made.attention_factor = posenc_frequencies_attention_factor(frequencies, rows->mode);
     *rotation = made;
     return POSENC_OK;
 }
@@ -96,8 +97,10 @@ static posenc_status penc_check_rotation(posenc_rotation *rotation, const posenc
                                  "be float64 for a float64 tensor and float32 for any other");
     if (rotation->pair_stride == 0)
         rotation->pair_stride = 1;
-    if (rotation->row_stride == 0)
-        rotation->row_stride = (ptrdiff_t)(rotation->rotary_dim / 2) * rotation->pair_stride;
+    if (rotation->row_stride == 0 &&
+        !penc_offset(rotation->rotary_dim / 2, rotation->pair_stride, 1, &rotation->row_stride))
+        return penc_fail(error, POSENC_OVERFLOW, "rotation.pair_stride",
+                         "keep the rows within the address space");
     return POSENC_OK;
 }
 
@@ -116,6 +119,9 @@ static posenc_status penc_check_tables(const penc_rotate_plan *plan, const void 
     posenc_status status = penc_map_tensor(&table, "rotation", &map, error);
     if (status)
         return status;
+    if (!penc_map_fits_at(&map, rotation->cos) || !penc_map_fits_at(&map, rotation->sin))
+        return penc_fail(error, POSENC_OVERFLOW, "rotation",
+                         "keep its rows within the address space");
     if (!penc_maps_disjoint(&plan->y_map, output, &map, rotation->cos))
         return penc_fail(error, POSENC_OVERLAP, "rotation.cos", "not overlap the output");
     if (!penc_maps_disjoint(&plan->y_map, output, &map, rotation->sin))
@@ -144,10 +150,14 @@ static posenc_status penc_check_output(const penc_rotate_plan *plan, const void 
     }
     if (plan->x->dtype != plan->y->dtype)
         return penc_fail(error, POSENC_UNSUPPORTED, "options.output", "have the tensor's dtype");
+    if (!penc_map_fits_at(&plan->x_map, input))
+        return penc_fail(error, POSENC_OVERFLOW, "tensor", "lie within the address space");
+    if (!penc_map_fits_at(&plan->y_map, output))
+        return penc_fail(error, POSENC_OVERFLOW, "options.output", "lie within the address space");
     if (!penc_map_writes_once(&plan->y_map))
         return penc_fail(
-            error, POSENC_OVERLAP, "the output's strides",
-            "write every element once: each at least as large as all smaller ones reach");
+            error, POSENC_OVERLAP, "options.output",
+            "have strides that write every element once: each at least as large as all smaller ones reach");
     if (input == output && penc_same_strides(plan->x, plan->y))
         return POSENC_OK;
     if (!penc_maps_disjoint(&plan->x_map, input, &plan->y_map, output))
