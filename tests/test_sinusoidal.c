@@ -84,6 +84,14 @@ static void assert_column(const table_call *c, void *table, size_t at) {
     mpfr_clears(w, number[0], number[1], number[2], (mpfr_ptr)NULL);
 }
 
+/* The positions of a call at a page that faults; none where they are NULL. */
+static guarded guarded_positions(const table_call *c, guard_side side) {
+    guarded positions = guarded_new(c->count * sizeof(double), side);
+    if (c->positions)
+        memcpy(positions.data, c->positions, positions.bytes);
+    return positions;
+}
+
 /* Makes the table in memory that ends, forwards or backwards, at a page that faults. */
 static void assert_table(table_call c, guard_side side) {
     ptrdiff_t dim = (ptrdiff_t)c.spec.dim, given = c.row_stride;
@@ -92,13 +100,16 @@ static void assert_table(table_call c, guard_side side) {
     size_t step = (size_t)(c.row_stride < 0 ? -c.row_stride : c.row_stride);
     size_t before = (c.count - 1) * step * bytes;
     guarded memory = guarded_new(before + (size_t)dim * bytes, side);
+    guarded positions = guarded_positions(&c, side);
     char *table = (char *)memory.data + (c.row_stride < 0 ? before : 0);
     posenc_error error;
-    assert_done(posenc_sinusoidal(&c.spec, c.positions, c.count, c.dtype, given, table, &error),
+    assert_done(posenc_sinusoidal(&c.spec, c.positions ? positions.data : NULL, c.count, c.dtype,
+                                  given, table, &error),
                 &error);
     for (size_t at = 0; at < c.spec.dim; at++)
         assert_column(&c, table, at);
     assert_true(guarded_is_untouched(&memory));
+    guarded_free(&positions);
     guarded_free(&memory);
 }
 
@@ -385,8 +396,30 @@ static void no_positions_write_nothing(void **state) {
     assert_int_equal(posenc_sinusoidal(&spec, NULL, 0, POSENC_F64, 0, memory.data, NULL),
                      POSENC_OK);
     assert_int_equal(posenc_sinusoidal(&spec, NULL, 0, POSENC_F64, 0, NULL, NULL), POSENC_OK);
+    spec.dim = POSENC_MAX_DIM;
+    assert_int_equal(posenc_sinusoidal(&spec, NULL, 0, POSENC_F64, 0, memory.data, NULL),
+                     POSENC_OK);
     assert_true(guarded_is_untouched(&memory));
     guarded_free(&memory);
+}
+
+/* Two rows with their positions next to them, or between them where rows are apart. */
+static void positions_may_lie_beside_the_table_and_between_its_rows(void **state) {
+    (void)state;
+    enum { D = 4, STRIDE = 6 };
+    static const ptrdiff_t places[] = {-2, D, STRIDE + D}; /* in elements from the table on */
+    posenc_sinusoidal_spec spec = convention(D, POSENC_SINUSOIDAL_INTERLEAVED, 0, 0);
+    double wanted[2 * D];
+    static const double positions[] = {3.0, 5.0};
+    assert_int_equal(posenc_sinusoidal(&spec, positions, 2, POSENC_F64, 0, wanted, NULL), 0);
+    for (size_t i = 0; i < COUNT(places); i++) {
+        double memory[2 + STRIDE + D + 2], *table = memory + 2, *beside = table + places[i];
+        memcpy(beside, positions, sizeof positions);
+        assert_int_equal(posenc_sinusoidal(&spec, beside, 2, POSENC_F64, STRIDE, table, NULL), 0);
+        assert_memory_equal(beside, positions, sizeof positions);
+        assert_memory_equal(table, wanted, sizeof wanted / 2);
+        assert_memory_equal(table + STRIDE, wanted + D, sizeof wanted / 2);
+    }
 }
 
 static void limits_are_accepted(void **state) {
@@ -449,6 +482,7 @@ static void bad_dtype(sinusoidal_call *c) { c->dtype = (posenc_dtype)4; }
 static void large_position(sinusoidal_call *c) { c->own_positions[2] = 0x1.0000000000001p40; }
 static void nan_position(sinusoidal_call *c) { c->own_positions[2] = (double)NAN; }
 static void infinite_position(sinusoidal_call *c) { c->own_positions[2] = (double)INFINITY; }
+static void nan_first_position(sinusoidal_call *c) { c->own_positions[0] = (double)NAN; }
 static void short_stride(sinusoidal_call *c) { c->row_stride = 7; }
 static void short_stride_back(sinusoidal_call *c) { c->row_stride = -7; }
 static void huge_stride(sinusoidal_call *c) { c->row_stride = PTRDIFF_MAX; }
@@ -483,7 +517,8 @@ static void assert_sinusoidal_refused(spoil_sinusoidal *spoil, posenc_status sta
                      status);
     assert_true(guarded_is_untouched(&table));
     if (strcmp(argument, "positions") == 0)
-        assert_true(strcmp(error.place_name, "index") == 0 && error.place == 2);
+        assert_true(strcmp(error.place_name, "index") == 0 &&
+                    error.place == (spoil == nan_first_position ? 0 : 2));
     guarded_free(&table);
 }
 
@@ -521,6 +556,7 @@ static void bad_calls_of_sinusoidal_are_refused_and_write_nothing(void **state) 
         {large_position, POSENC_OUT_OF_RANGE, "positions"},
         {nan_position, POSENC_OUT_OF_RANGE, "positions"},
         {infinite_position, POSENC_OUT_OF_RANGE, "positions"},
+        {nan_first_position, POSENC_OUT_OF_RANGE, "positions"},
         {short_stride, POSENC_OUT_OF_RANGE, "row_stride"},
         {short_stride_back, POSENC_OUT_OF_RANGE, "row_stride"},
         {huge_stride, POSENC_OVERFLOW, "count"},
@@ -551,6 +587,7 @@ int main(void) {
         cmocka_unit_test(a_row_has_the_same_bytes_alone_and_among_others),
         cmocka_unit_test(negated_positions_negate_sin_and_keep_cos),
         cmocka_unit_test(no_positions_write_nothing),
+        cmocka_unit_test(positions_may_lie_beside_the_table_and_between_its_rows),
         cmocka_unit_test(limits_are_accepted),
         cmocka_unit_test(bad_calls_of_sinusoidal_are_refused_and_write_nothing),
     };
