@@ -561,6 +561,8 @@ static void same_strides(bias_call *c) { c->tile.head_stride = c->tile.query_str
 static void huge_head_stride(bias_call *c) { c->tile.head_stride = PTRDIFF_MAX; }
 static void least_head_stride(bias_call *c) { c->tile.head_stride = PTRDIFF_MIN; }
 static void huge_query_stride(bias_call *c) { c->tile.query_stride = PTRDIFF_MAX; c->tile.head_stride = 5; }
+static void bias_at_the_end(bias_call *c) { c->bias = (void *)(UINTPTR_MAX - 15); }
+static void bias_at_the_start(bias_call *c) { c->bias = (void *)(uintptr_t)16; c->tile.query_stride = -5; }
 static void huge_product(bias_call *c) { c->tile.queries = c->tile.keys = (size_t)1 << 40; c->tile.head_stride = 1; }
 /* clang-format on */
 
@@ -608,6 +610,8 @@ static void bad_calls_of_bias_are_refused_and_write_nothing(void **state) {
         {least_head_stride, POSENC_OVERFLOW, "tile"},
         {huge_query_stride, POSENC_OVERFLOW, "tile"},
         {huge_product, POSENC_OVERFLOW, "tile"},
+        {bias_at_the_end, POSENC_OVERFLOW, "tile"},
+        {bias_at_the_start, POSENC_OVERFLOW, "tile"},
     };
     for (size_t i = 0; i < COUNT(bad); i++)
         assert_bias_refused(bad[i].spoil, bad[i].status, bad[i].argument);

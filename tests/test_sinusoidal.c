@@ -123,33 +123,42 @@ static void every_layout_shift_width_and_odd_rule_has_its_columns(void **state) 
     }
 }
 
-/* Random conventions and positions, whole and fractional, up to 2^40 and, in float32 and narrower, up
- * to 2^60 radians; float64 keeps its promise of 2^-75 up to 2^48. */
+/* Positions up to which angles stay below 2^60. Exponents run to -4/3 (width 5, shift 1), so that bases
+ * below 1 make frequencies larger. */
+static double largest_position(const posenc_sinusoidal_spec *spec) {
+    double base = spec->base != 0.0 ? spec->base : 10000.0;
+    double scale = spec->scale != 0.0 ? fabs(spec->scale) : 1.0;
+    return fmin(0x1p40, 0x1p59 / scale * fmin(1.0, pow(base, 4.0 / 3.0)));
+}
+
+static void set_random_convention(posenc_sinusoidal_spec *spec, random_stream *rng) {
+    static const size_t dims[] = {2, 4, 6, 36, 80, 96, 5, 37, 128};
+    spec->dim = dims[random_below(rng, COUNT(dims))];
+    spec->layout = (posenc_sinusoidal_layout)random_below(rng, 3);
+    spec->shift = spec->dim >= 4 && random_below(rng, 2);
+    spec->odd = (posenc_odd_rule)(1 + random_below(rng, 3));
+    spec->base = random_below(rng, 2) ? random_magnitude(rng, -6, 30) : 0.0;
+    spec->scale = random_below(rng, 2) ? random_magnitude(rng, -30, 6) : 0.0;
+    if (random_below(rng, 2))
+        spec->scale = -spec->scale;
+    spec->start = random_below(rng, 2) ? random_real(rng, -2.0, 2.0) : 0.0;
+}
+
+/* Whole and fractional positions of all sizes, or (every other trial) near the largest. */
 static void random_conventions_are_right_at_random_positions(void **state) {
     (void)state;
-    static const size_t dims[] = {2, 4, 6, 36, 80, 96, 5, 37, 128};
     random_stream rng = random_of(__func__);
     double positions[24];
-    for (size_t trial = 0; trial < random_trials(200); trial++) {
+    for (size_t trial = 0; trial < random_trials(300); trial++) {
         table_call c = {POSENC_SINUSOIDAL_INIT, positions, COUNT(positions), dtypes[trial % 4], 0};
-        c.spec.dim = dims[random_below(&rng, COUNT(dims))];
-        c.spec.layout = (posenc_sinusoidal_layout)random_below(&rng, 3);
-        c.spec.shift = c.spec.dim >= 4 && random_below(&rng, 2);
-        c.spec.odd = (posenc_odd_rule)(1 + random_below(&rng, 3));
-        c.spec.base = random_below(&rng, 2) ? random_magnitude(&rng, 0, 8) : 0.0;
-        c.spec.scale = random_below(&rng, 2) ? random_magnitude(&rng, -30, 6) : 0.0;
-        if (random_below(&rng, 2))
-            c.spec.scale = -c.spec.scale;
-        double most = c.dtype == POSENC_F64 && fabs(c.spec.scale) > 1.0
-                          ? 0x1p48 / fabs(c.spec.scale)
-                          : 0x1p40;
-        most = fmin(most, 0x1p40);
+        set_random_convention(&c.spec, &rng);
+        double most = largest_position(&c.spec);
         for (size_t i = 0; i < COUNT(positions); i++) {
-            double bound = fmin(most, ldexp(1.0, (int)random_below(&rng, 41)));
+            double bound =
+                trial / 4 % 2 ? most : fmin(most, ldexp(1.0, (int)random_below(&rng, 41)));
             positions[i] = random_real(&rng, -bound, bound);
             positions[i] = i % 3 ? positions[i] : nearbyint(positions[i]) + 0.0;
         }
-        c.spec.start = random_below(&rng, 2) ? random_real(&rng, -2.0, 2.0) : 0.0;
         assert_table(c, (guard_side)(trial % 2));
     }
 }
@@ -445,6 +454,9 @@ static void short_stride_back(sinusoidal_call *c) { c->row_stride = -7; }
 static void huge_stride(sinusoidal_call *c) { c->row_stride = PTRDIFF_MAX; }
 static void least_stride(sinusoidal_call *c) { c->row_stride = PTRDIFF_MIN; }
 static void huge_count(sinusoidal_call *c) { c->count = SIZE_MAX; }
+static void table_at_the_end(sinusoidal_call *c) { c->table = (void *)(UINTPTR_MAX - 23); }
+static void table_at_the_start(sinusoidal_call *c) { c->table = (void *)(uintptr_t)64; c->row_stride = -8; }
+static void positions_at_the_end(sinusoidal_call *c) { c->positions = (const double *)(UINTPTR_MAX - 15); }
 static void positions_in_table(sinusoidal_call *c) { c->positions = (const double *)c->table + 2; }
 /* clang-format on */
 
@@ -514,6 +526,9 @@ static void bad_calls_of_sinusoidal_are_refused_and_write_nothing(void **state) 
         {huge_stride, POSENC_OVERFLOW, "count"},
         {least_stride, POSENC_OVERFLOW, "count"},
         {huge_count, POSENC_OVERFLOW, "count"},
+        {table_at_the_end, POSENC_OVERFLOW, "count"},
+        {table_at_the_start, POSENC_OVERFLOW, "count"},
+        {positions_at_the_end, POSENC_OVERFLOW, "count"},
         {positions_in_table, POSENC_OVERLAP, "table"},
     };
     for (size_t i = 0; i < COUNT(bad); i++)

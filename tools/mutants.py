@@ -308,13 +308,14 @@ class Mutants:
         self.tests = unit_tests()
         self.seconds = {}  # that each test takes without a mutant
 
-    def copy_tree(self, folder):
+    @staticmethod
+    def copy_tree(root, folder):
         folder.mkdir()
         for part in ("src", "include", "tests"):
-            shutil.copytree(ROOT / part, folder / part, ignore=shutil.ignore_patterns("data", "*.py"))
+            shutil.copytree(root / part, folder / part, ignore=shutil.ignore_patterns("data", "*.py"))
 
     def build_unmutated(self):
-        self.copy_tree(self.folder / "unmutated")
+        self.copy_tree(ROOT, self.folder / "unmutated")
         self.base = Build(self.folder / "unmutated")
         files = dict.fromkeys(sum(self.tests.values(), self.library))
         with ThreadPoolExecutor(self.jobs) as pool:
@@ -330,7 +331,7 @@ class Mutants:
     def try_mutant(self, number, file, old, new):
         """The test that notices it, or None."""
         folder = self.folder / f"mutant{number}"
-        self.copy_tree(folder)
+        self.copy_tree(self.base.folder, folder)
         path = folder / file
         path.write_text(path.read_text().replace(old, new))
         build = Build(folder)
