@@ -97,8 +97,8 @@ turns, which is w to 2^-127 of itself (`frequencies/ladder.c`; the wide arithmet
 angle x in [0, pi/4] that remains is off by at most |p| w 2^-124 radians.
 
 **The float64 sequence** (`angles/sincos.c`). x is split into a float64 and the next 53 bits. The Taylor series
-to x^17 and x^18 leave out less than 2^-58 of the result; `tests/sincos.gappa` proves that its rounding
-errors, in the order in which it computes, stay below 1 ulp. A float32 (float16, bfloat16) is stored if the
+to x^17 and x^18 leave out less than 2^-58 of the result; the rounding errors of the sequence stay below
+1 ulp (0.74 at the most in the tables above; counted by hand, not yet proved by machine). A float32 (float16, bfloat16) is stored if the
 value plus and minus 2^-50 of itself round to the same number; else it is computed from x with all 256 bits.
 
 **The vector kernels** (`kernels/sincos_vector.inc`) keep w to 96 bits of a turn and p below 2^32: the phase is
