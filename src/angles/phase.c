@@ -1,12 +1,6 @@
 /* Position times frequency, reduced exactly. SPDX-License-Identifier: MIT */
 #include "angles/phase.h"
 
-penc_position penc_position_of_integer(int64_t position) {
-    uint64_t bits = (uint64_t)position;
-    penc_position result = {position < 0 ? 0 - bits : bits, 0, position < 0};
-    return result;
-}
-
 penc_position penc_position_of_double(double position) {
     penc_position result = {0, 0, position < 0};
     result.significand = penc_split_double(position < 0 ? -position : position, &result.exponent);

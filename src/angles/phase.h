@@ -20,7 +20,6 @@ typedef struct penc_angle {
     penc_wide radians;
 } penc_angle;
 
-penc_position penc_position_of_integer(int64_t position);
 penc_position penc_position_of_double(double position);
 
 /* The angle of `position` at `frequency`. Absolute error below |position| * frequency * 2^-124

@@ -1,0 +1,149 @@
+/* Prints hashes of what the library computes, one a line: every scaling, mode, dtype, rotations, sinusoids and
+ * biases. The lines must be the same for every compiler, optimisation level, CPU level and machine.
+ * SPDX-License-Identifier: MIT */
+#include "posenc/posenc.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { DIM = 96, PAIRS = DIM / 2, TOKENS = 160, HEADS = 3 };
+
+static uint64_t hash_of(const void *bytes, size_t count) { /* FNV-1a */
+    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+    for (size_t i = 0; i < count; i++)
+        hash = (hash ^ ((const unsigned char *)bytes)[i]) * UINT64_C(0x100000001b3);
+    return hash;
+}
+
+static void print_hash(const char *what, const char *detail, const void *bytes, size_t count) {
+    printf("%s %s %016" PRIx64 "\n", what, detail, hash_of(bytes, count));
+}
+
+static void must(posenc_status status, const posenc_error *error) {
+    char text[256];
+    if (!status)
+        return;
+    posenc_error_text(error, text, sizeof text);
+    fprintf(stderr, "same_bytes: %s\n", text);
+    exit(1);
+}
+
+/* Some of everything: runs, scattered and negative positions, up to 2^40. */
+static void make_positions(int64_t positions[TOKENS]) {
+    uint64_t state = 1;
+    for (int i = 0; i < TOKENS; i++) {
+        state = state * UINT64_C(6364136223846793005) + 1442695040888963407;
+        int64_t far = (int64_t)(state >> (24 + i % 30));
+        positions[i] = i < 100 ? 99950 + i : i % 2 ? -far : far;
+    }
+}
+
+/* A scaling of each type, with parameters that let it do something. */
+static posenc_scaling scaling_of(posenc_scaling_type type) {
+    static double lists[2][PAIRS];
+    for (int j = 0; j < PAIRS; j++) {
+        lists[0][j] = 1.0 + 0.01 * j;
+        lists[1][j] = 1.5 + 0.7 * j;
+    }
+    posenc_scaling s = POSENC_SCALING_INIT;
+    s.type = type;
+    s.factor = 8.0;
+    s.original_max_positions = 4096;
+    s.low_freq_factor = 1.0;
+    s.high_freq_factor = 4.0;
+    s.short_factors = lists[0];
+    s.long_factors = lists[1];
+    s.factor_count = PAIRS;
+    s.partial = 0.25;
+    s.inv_freq = lists[0];
+    s.inv_freq_dtype = POSENC_F64;
+    s.inv_freq_count = PAIRS;
+    return s;
+}
+
+static void rotate_by(const posenc_frequencies *f, const posenc_rows *rows, const char *detail) {
+    float x[TOKENS * HEADS * DIM], y[TOKENS * HEADS * DIM];
+    posenc_rotation rotation;
+    posenc_error error;
+    for (int i = 0; i < TOKENS * HEADS * DIM; i++)
+        x[i] = (float)((i * 7919) % 2003 - 1001) / 512.0f;
+    must(posenc_rotation_of(f, rows, TOKENS, &rotation, &error), &error);
+    posenc_tensor tensor = posenc_tensor_dense(POSENC_F32, 1, TOKENS, HEADS, DIM);
+    must(posenc_rotate(&rotation, &tensor, x, y, NULL, &error), &error);
+    print_hash("rotated", detail, y, sizeof y);
+}
+
+static void print_rows(const posenc_frequencies *f, const char *name) {
+    static const posenc_dtype dtypes[] = {POSENC_F32, POSENC_F64, POSENC_F16, POSENC_BF16};
+    int64_t positions[TOKENS];
+    double cos[TOKENS * PAIRS], sin[TOKENS * PAIRS];
+    make_positions(positions);
+    for (int mode = POSENC_MODE_EXACT; mode <= POSENC_MODE_FLOAT32; mode++) {
+        for (size_t k = 0; k < sizeof dtypes / sizeof *dtypes; k++) {
+            char detail[64];
+            posenc_rows rows = POSENC_ROWS_INIT;
+            posenc_error error;
+            if (mode == POSENC_MODE_FLOAT32 && dtypes[k] == POSENC_F64)
+                continue;
+            rows.cos = cos;
+            rows.sin = sin;
+            rows.dtype = dtypes[k];
+            rows.mode = (posenc_mode)mode;
+            must(posenc_angles(f, positions, TOKENS, &rows, &error), &error);
+            size_t bytes = TOKENS * PAIRS * posenc_dtype_bytes(dtypes[k]);
+            snprintf(detail, sizeof detail, "%s %s %s", name, posenc_mode_name(rows.mode),
+                     posenc_dtype_name(dtypes[k]));
+            print_hash("cos", detail, cos, bytes);
+            print_hash("sin", detail, sin, bytes);
+            if (dtypes[k] == POSENC_F32)
+                rotate_by(f, &rows, detail);
+        }
+    }
+}
+
+static void print_scalings(void) {
+    for (int type = POSENC_SCALING_DEFAULT; type <= POSENC_SCALING_CUSTOM; type++) {
+        posenc_scaling scaling = scaling_of((posenc_scaling_type)type);
+        posenc_spec spec = POSENC_SPEC_INIT;
+        posenc_frequencies *f;
+        posenc_error error;
+        spec.head_dim = DIM;
+        spec.base = 500000.0;
+        spec.max_positions = 32768;
+        spec.scaling = &scaling;
+        must(posenc_frequencies_create(&spec, 20000, &f, NULL, &error), &error);
+        print_rows(f, posenc_scaling_name(scaling.type));
+        posenc_frequencies_destroy(f);
+    }
+}
+
+static void print_tables(void) {
+    static const posenc_dtype dtypes[] = {POSENC_F32, POSENC_F64, POSENC_F16, POSENC_BF16};
+    double table[50 * DIM];
+    posenc_sinusoidal_spec spec = POSENC_SINUSOIDAL_INIT;
+    posenc_alibi_spec alibi = POSENC_ALIBI_INIT;
+    posenc_bias_tile tile = POSENC_BIAS_TILE_INIT;
+    posenc_error error;
+    spec.dim = DIM;
+    spec.start = 0.375;
+    alibi.heads = 12;
+    tile.queries = 9;
+    tile.keys = 40;
+    for (size_t k = 0; k < sizeof dtypes / sizeof *dtypes; k++) {
+        const char *name = posenc_dtype_name(dtypes[k]);
+        size_t bytes = posenc_dtype_bytes(dtypes[k]);
+        must(posenc_sinusoidal(&spec, NULL, 50, dtypes[k], 0, table, &error), &error);
+        print_hash("sinusoidal", name, table, 50 * DIM * bytes);
+        tile.dtype = dtypes[k];
+        must(posenc_alibi_bias(&alibi, &tile, table, &error), &error);
+        print_hash("alibi", name, table, 12 * 9 * 40 * bytes);
+    }
+}
+
+int main(void) {
+    print_scalings();
+    print_tables();
+    return 0;
+}
