@@ -11,8 +11,8 @@
  * and beside it sinusoidal tables (sinusoidal.h) and ALiBi (alibi.h). Errors: status.h. Number
  * types: dtype.h. A second library, libposenc-model, reads files: npy.h, rope_parameters.h.
  *
- * libposenc needs libc and libm, opens no file, starts no thread, prints nothing and has no mutable
- * state. Objects are read-only once made and may be shared between threads.
+ * libposenc needs libc and libm, opens no file, starts no thread, prints nothing and keeps no state
+ * but which vector instructions the CPU has, found once. Objects are read-only once made and may be shared between threads.
  *
  * Parameter structs carry their size first, so that they can grow; start from their _INIT macro and
  * set what you need: 0 means the default, and what has no default says so.
