@@ -8,6 +8,9 @@ file(GLOB POSENC_CORE_SOURCES CONFIGURE_DEPENDS
   ${core}/absolute/*.c
   ${core}/kernels/*.c ${core}/rope/*.c)
 
+posenc_test(frequencies SOURCES oracle.c LIBS mpfr gmp)
+posenc_test(memory_map SOURCES ${POSENC_CORE_SOURCES})
+posenc_test(wide SOURCES oracle.c ${POSENC_CORE_SOURCES} LIBS mpfr gmp)
 posenc_test(angles SOURCES oracle.c ${POSENC_CORE_SOURCES} LIBS mpfr gmp)
 posenc_test(base SOURCES oracle.c ${POSENC_CORE_SOURCES} LIBS mpfr gmp)
 # --wrap reaches only what is linked into the test itself.
