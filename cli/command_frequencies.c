@@ -22,6 +22,12 @@ static void print_json(const spec_choice *choice) {
         json_number(NULL,
                     turn / posenc_frequencies_inv_freq(choice->frequencies, pair, choice->mode));
     json_close();
+    if (posenc_frequencies_spec(choice->frequencies)->axes->count > 1) {
+        json_open("axis", '[');
+        for (size_t pair = 0; pair < pairs; pair++)
+            json_integer(NULL, (int64_t)posenc_frequencies_axis(choice->frequencies, pair));
+        json_close();
+    }
     json_number("attention_factor",
                 posenc_frequencies_attention_factor(choice->frequencies, choice->mode));
     json_number("softmax_factor", posenc_frequencies_softmax_factor(choice->frequencies));
@@ -40,9 +46,10 @@ static void print_text(const spec_choice *choice) {
         spec->head_dim, spec->rotary_dim, start, text, posenc_pairing_name(spec->pairing),
         posenc_scaling_name(spec->scaling->type), posenc_mode_name(choice->mode));
     spec_choice_report(choice, 0);
-    printf("attention factor %.17g\n\n%5s  %-14s %24s %24s\n",
+    printf("attention factor %.17g\n\n%5s  %-14s %22s %22s%s\n",
            posenc_frequencies_attention_factor(choice->frequencies, choice->mode), "pair",
-           "channels", "radians per position", "positions per turn");
+           "channels", "radians per position", "positions per turn",
+           spec->axes->count > 1 ? "  axis" : "");
     for (size_t pair = 0; pair < pairs; pair++) {
         int half = spec->pairing == POSENC_PAIRING_HALF;
         size_t a = start + (half ? pair : 2 * pair), b = half ? a + pairs : a + 1;
@@ -51,7 +58,10 @@ static void print_text(const spec_choice *choice) {
         snprintf(channels, sizeof channels, "(%zu, %zu)", a, b);
         number_text(inv_freq, text);
         snprintf(wavelength, sizeof wavelength, "%.6g", turn / inv_freq);
-        printf("%5zu  %-14s %24s %24s\n", pair, channels, text, wavelength);
+        printf("%5zu  %-14s %22s %22s", pair, channels, text, wavelength);
+        if (spec->axes->count > 1)
+            printf("  %4zu", posenc_frequencies_axis(choice->frequencies, pair));
+        putchar('\n');
     }
 }
 

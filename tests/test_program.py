@@ -33,7 +33,7 @@ def call(line, *more, status=0):
 
 
 def answer(line, *more):
-    return json.loads(call(line + " --json", *more)[0])
+    return json.loads(call(line, *more, "--json")[0])
 
 
 def refused(line, *parts):
@@ -319,6 +319,83 @@ def test_demo_shows_the_known_numbers():
     assert np.max(np.abs(np.array(numbers["rope_scores"]) + 6.530165)) < 5e-7
     assert np.max(np.abs(np.array(numbers["base_scores"]) - [1.331200, 1.368584, 1.388781])) < 5e-7
     assert numbers["cached_decoding_difference"] == [0]
+
+
+def scaled(scaling, more=""):
+    """posenc frequencies with a rope_parameters block."""
+    return answer(f"frequencies --head-dim 64 {more} --scaling", json.dumps(scaling))
+
+
+def test_scalings_are_read_as_transformers_writes_them():
+    yarn = {"rope_type": "yarn", "factor": 32, "original_max_position_embeddings": 4096, "truncate": False}
+    out = scaled(yarn, "--base 150000")
+    assert abs(out["inv_freq"][17] / 1.29318701e-4 - 1) < 1e-8 and out["scaling"] == "yarn"
+    assert abs(out["attention_factor"] - 1.3465735902799727) < 1e-15
+    assert {"beta_fast", "beta_slow"} <= set(out["defaulted"]) and out["warnings"] == []
+    assert scaled({**yarn, "rope_theta": 150000.0})["inv_freq"] == out["inv_freq"]
+    assert scaled({**yarn, "type": "yarn"}, "--base 150000")["inv_freq"] == out["inv_freq"]
+    null = {**yarn, "factor": None}
+    assert scaled(null, "--base 150000 --max-positions 131072")["inv_freq"] == out["inv_freq"]
+    linear = scaled({"type": "linear", "factor": 4.0})["inv_freq"]
+    assert np.max(np.abs(np.array(linear) * 4 - answer("frequencies --head-dim 64")["inv_freq"])) < 1e-16
+    lists = {"short_factor": [1.0] * 32, "long_factor": [2] * 32, "original_max_position_embeddings": 4096}
+    for kind in ("longrope", "su"):
+        for length, first in ((4096, 1.0), (4097, 0.5)):
+            out = scaled({"rope_type": kind, "factor": 8.0, **lists}, f"--seq-len {length}")
+            assert out["inv_freq"][0] == first
+    assert len(scaled({"rope_type": "default", "partial_rotary_factor": 0.5})["inv_freq"]) == 16
+    out = scaled({"type": "mrope", "mrope_section": [8, 12, 12], "mrope_interleaved": True})
+    assert out["axis"][:6] == [0, 1, 2, 0, 1, 2] and out["scaling"] == "default"
+    assert scaled({"rope_type": "proportional", "partial_rotary_factor": 0.25})["inv_freq"][8:] == [0] * 24
+    assert scaled({"type": "dynamic", "alpha": 1000, "factor": 1.0})["scaling"] == "dynamic"
+
+
+def test_odd_scalings_are_warned_about_by_name():
+    out = scaled({"rope_type": "yarn", "factor": "4.0", "original_max_position_embeddings": 4096, "finetuned": True},
+                 "--max-positions 4096")
+    text = " | ".join(out["warnings"])
+    for part in ("finetuned is no key", "factor is a number written as a string", "original_max_positions is not below",
+                 "factor does not follow"):
+        assert part in text, (part, text)
+    assert "below 1" in scaled({"rope_type": "linear", "factor": 0.5})["warnings"][0]
+
+
+def test_bad_scalings_are_refused():
+    for scaling, part in (('{"rope_type":"yarn","type":"linear","factor":4}', "agree with type"),
+                          ('{"rope_type":"nonsense"}', "rope_type must be one of"), ("{", "byte 1"), ("[]", "object"),
+                          ('{"rope_type":"linear"}', "factor must be given"), ('{"rope_type":"linear","factor":[4]}', "number"),
+                          ('{"rope_type":"linear","factor":NaN}', "finite"), ('{"rope_type":"linear","factor":-1}', "factor is -1"),
+                          ('{"rope_theta":5.0,"rope_type":"default"} x', "JSON"),
+                          ('{"rope_type":"longrope"}', "--seq-len is missing"),
+                          ('{"rope_type":"yarn","factor":4,"truncate":1}', "true or false"),
+                          ('{"mrope_section":[1,2]}', "sum of sections"), ('{"partial_rotary_factor":2}', "partial_rotary_factor is 2")):
+        refused(f"frequencies --head-dim 64 --scaling '{scaling}'", part)
+    refused("frequencies --head-dim 64 --base 7 --scaling '{\"rope_theta\":5.0}'", "rope_theta is 5", "agree")
+    refused("frequencies --head-dim 64 --max-positions 0", "--max-positions")
+
+
+def test_the_sequence_length_is_the_largest_position_and_one_unless_given():
+    flags = "angles --head-dim 64 --max-positions 2048 --scaling '{\"rope_type\":\"dynamic\",\"factor\":2}'"
+    derived = answer(flags + " --positions 8191:8192")
+    assert "seq_len" in derived["defaulted"]
+    given = answer(flags + " --positions 8191:8192 --seq-len 8192")
+    assert "seq_len" not in given["defaulted"] and given["cos"] == derived["cos"]
+    assert answer(flags + " --positions 8191:8192 --seq-len 4096")["cos"] != given["cos"]
+
+
+def test_inverse_undoes_an_attention_factor_and_backward_is_the_transpose():
+    x = np.random.default_rng(SEED).normal(size=(6, 64))
+    np.save(HERE / "in.npy", x)
+    flags = "--scaling '{\"rope_type\":\"yarn\",\"factor\":4,\"original_max_position_embeddings\":4096}' --positions 70000:70006"
+    for mode in ("exact", "float32"):
+        call(f"rotate in.npy -o out.npy {flags} --mode {mode}")
+        turned = np.load(HERE / "out.npy")
+        stretch = np.linalg.norm(turned, axis=1) / np.linalg.norm(x, axis=1)
+        assert np.max(np.abs(stretch - 1.138629436111989)) < 1e-6
+        call(f"rotate out.npy -o back.npy {flags} --mode {mode} --inverse")
+        assert np.max(np.abs(np.load(HERE / "back.npy") - x)) < (1e-14 if mode == "exact" else 1e-6)
+        call(f"rotate out.npy -o back.npy {flags} --mode {mode} --backward")
+        assert np.max(np.abs(np.load(HERE / "back.npy") - x * 1.138629436111989**2)) < 1e-6
 
 
 def test_position_lists():

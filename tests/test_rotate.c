@@ -1199,7 +1199,8 @@ static void bad_calls_of_rotate_are_refused_and_write_nothing(void **state) {
         {huge_output_stride, POSENC_OVERFLOW, "options.output"},
         {huge_row_stride, POSENC_OVERFLOW, "rotation"},
         {least_row_stride, POSENC_OVERFLOW, "rotation"},
-        {huge_pair_stride, POSENC_OVERFLOW, "rotation.pair_stride"}, /* row_stride 0 is a multiple of it */
+        {huge_pair_stride, POSENC_OVERFLOW,
+         "rotation.pair_stride"}, /* row_stride 0 is a multiple of it */
         {least_pair_stride, POSENC_OVERFLOW, "rotation.pair_stride"},
         {huge_batch_stride, POSENC_OVERFLOW, "rotation"},
         {input_below_zero, POSENC_OVERFLOW, "tensor"},

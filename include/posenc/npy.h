@@ -39,9 +39,11 @@ typedef struct posenc_npy_info {
 typedef struct posenc_npy_reader posenc_npy_reader;
 typedef struct posenc_npy_writer posenc_npy_writer;
 
-/* Opens `path` (a regular file) and reads its header into `*info`; `info` may be NULL.
- * Fails with IO (os_error says why), FORMAT (not an .npy file, a header that contradicts itself, a
- * file shorter than its header says; `place` is the byte) or UNSUPPORTED (another dtype). */
+/* Opens `path` (a regular file) and reads its header into `*info`; `info` may be NULL. On failure *reader
+ * is NULL. Fails with IO (os_error says why), FORMAT (not an .npy file, a header that contradicts itself, a
+ * file shorter than its header says; `place` is the byte), OVERFLOW (a shape that no file could hold) or
+ * UNSUPPORTED (another dtype or version, more than POSENC_NPY_MAX_RANK axes, a header above 1 MiB, no
+ * regular file). */
 POSENC_API POSENC_CHECKED posenc_status posenc_npy_open(const char *path,
                                                         posenc_npy_reader **reader,
                                                         posenc_npy_info *info, posenc_error *error);
@@ -60,7 +62,7 @@ POSENC_API void posenc_npy_close(posenc_npy_reader *reader);
  * not read) that will become `path`. A regular or new `path` is written as a temporary file beside
  * it and replaced only by posenc_npy_commit, keeping an existing file's mode; anything else
  * (/dev/null, a pipe) is written in place. A symbolic link is followed: the file that it names is
- * replaced, not the link. */
+ * replaced, not the link. On failure *writer is NULL. */
 POSENC_API POSENC_CHECKED posenc_status posenc_npy_create(const char *path,
                                                           const posenc_npy_info *info,
                                                           posenc_npy_writer **writer,
@@ -68,7 +70,7 @@ POSENC_API POSENC_CHECKED posenc_status posenc_npy_create(const char *path,
 
 /* Writes `count` elements, in the array's dtype and the machine's byte order, from element `first`
  * on. Any order of writes is allowed where the target is a regular file; a pipe takes them in order
- * only. */
+ * only, and raises SIGPIPE if nobody reads it. Write every element once: commit counts them. */
 POSENC_API POSENC_CHECKED posenc_status posenc_npy_write(posenc_npy_writer *writer, uint64_t first,
                                                          size_t count, const void *from,
                                                          posenc_error *error);
@@ -78,7 +80,8 @@ POSENC_API POSENC_CHECKED posenc_status posenc_npy_write(posenc_npy_writer *writ
 POSENC_API POSENC_CHECKED posenc_status posenc_npy_commit(posenc_npy_writer *writer,
                                                           posenc_error *error);
 
-/* Removes what was written and frees the writer; NULL is allowed. */
+/* Removes what was written and frees the writer; NULL is allowed. What a pipe or device has got stays
+ * there. */
 POSENC_API void posenc_npy_discard(posenc_npy_writer *writer);
 
 #ifdef __cplusplus

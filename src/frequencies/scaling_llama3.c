@@ -10,9 +10,13 @@ static posenc_status penc_llama3_prepare(penc_scaling_case *c, posenc_notes *not
         status = penc_check_original(c, notes, error);
     if (status)
         return status;
+    if (s->low_freq_factor == 0.0 || s->high_freq_factor == 0.0)
+        return penc_fail(error, POSENC_OUT_OF_RANGE,
+                         s->low_freq_factor == 0.0 ? "low_freq_factor" : "high_freq_factor",
+                         "be given with this scaling, above 0 and at most 1e6");
     if (!(s->low_freq_factor > 0.0 && s->low_freq_factor <= 1e6))
         return penc_fail_real(error, "low_freq_factor", s->low_freq_factor,
-                              "be given, above 0 and at most 1e6");
+                              "be above 0 and at most 1e6");
     if (!(s->high_freq_factor > s->low_freq_factor && s->high_freq_factor <= 1e6))
         return penc_fail_real(error, "high_freq_factor", s->high_freq_factor,
                               "be above low_freq_factor and at most 1e6");

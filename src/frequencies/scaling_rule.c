@@ -42,19 +42,25 @@ float penc_framework_power(const penc_scaling_case *c) {
 
 posenc_status penc_check_factor(const penc_scaling_case *c, posenc_error *error) {
     double least = c->scaling.shrinks ? 1e-6 : 1.0;
+    if (c->scaling.factor == 0.0)
+        return penc_fail(error, POSENC_OUT_OF_RANGE, "factor",
+                         "be given with this scaling, at least 1 and at most 1e12");
     if (!(c->scaling.factor >= least && c->scaling.factor <= 1e12))
         return penc_fail_real(error, "factor", c->scaling.factor,
-                              c->scaling.shrinks ? "be given, from 1e-6 to 1e12"
-                                                 : "be given, at least 1 and at most 1e12");
+                              c->scaling.shrinks ? "be from 1e-6 to 1e12"
+                                                 : "be at least 1 and at most 1e12");
     return POSENC_OK;
 }
 
 posenc_status penc_check_original(const penc_scaling_case *c, posenc_notes *notes,
                                   posenc_error *error) {
     uint64_t original = c->scaling.original_max_positions, maximum = c->spec.max_positions;
-    if (original == 0 || original > UINT64_C(1) << 40)
-        return penc_fail_size(error, "original_max_positions", original,
-                              "be given, from 1 to 2^40");
+    if (original == 0)
+        return penc_fail(error, POSENC_OUT_OF_RANGE, "original_max_positions",
+                         "be given with this scaling (original_max_position_embeddings), from 1 "
+                         "to 2^40");
+    if (original > UINT64_C(1) << 40)
+        return penc_fail_size(error, "original_max_positions", original, "be from 1 to 2^40");
     if (maximum && original >= maximum)
         penc_note_size(notes, POSENC_NOTE_ORIGINAL_NOT_BELOW_MAXIMUM, "original_max_positions",
                        original);
