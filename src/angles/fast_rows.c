@@ -40,15 +40,14 @@ static void penc_settle(const posenc_frequencies *frequencies, const penc_unsett
 void penc_fast_row(const posenc_frequencies *frequencies, int64_t position,
                    penc_fast_target target) {
     const penc_sincos_kernels *kernels = penc_sincos_kernels_now();
-    double c[PENC_SINCOS_CHUNK], s[PENC_SINCOS_CHUNK], scale = penc_scale_of(frequencies, target);
+    double scale = penc_scale_of(frequencies, target);
+    uint32_t magnitude = (uint32_t)(position < 0 ? -position : position);
     penc_unsettled unsettled;
     for (size_t chunk = 0; chunk < frequencies->pairs; chunk += PENC_SINCOS_CHUNK) {
-        size_t count = penc_chunk_size(frequencies, chunk);
-        uint32_t magnitude = (uint32_t)(position < 0 ? -position : position);
-        kernels->row(penc_phases_from(frequencies, chunk), count, magnitude, position < 0, scale, c,
-                     s);
         unsettled.count = 0;
-        kernels->round_row(count, scale, c, s, target.cos + chunk, target.sin + chunk, &unsettled);
+        kernels->round_row(penc_phases_from(frequencies, chunk),
+                           penc_chunk_size(frequencies, chunk), magnitude, position < 0, scale,
+                           target.cos + chunk, target.sin + chunk, &unsettled);
         penc_settle(frequencies, &unsettled, position, chunk, target);
     }
 }
@@ -68,7 +67,7 @@ static void penc_run_chunk(const posenc_frequencies *frequencies, size_t chunk, 
     penc_run_steps steps;
     penc_unsettled unsettled;
     for (uint32_t row = 0; row < PENC_SINCOS_ROWS; row++)
-        kernels->row(table, count, row, 0, 1.0, steps.cos + row * PENC_SINCOS_CHUNK,
+        kernels->row(table, count, row, 1.0, steps.cos + row * PENC_SINCOS_CHUNK,
                      steps.sin + row * PENC_SINCOS_CHUNK);
     for (size_t done = 0; done < rows; done += PENC_SINCOS_ROWS) {
         size_t take = rows - done < PENC_SINCOS_ROWS ? rows - done : PENC_SINCOS_ROWS;
@@ -76,7 +75,7 @@ static void penc_run_chunk(const posenc_frequencies *frequencies, size_t chunk, 
         penc_fast_target at = {target.cos + (ptrdiff_t)done * target.stride,
                                target.sin + (ptrdiff_t)done * target.stride, target.stride,
                                target.attention};
-        kernels->row(table, count, (uint32_t)anchor, 0, scale, anchor_cos, anchor_sin);
+        kernels->row(table, count, (uint32_t)anchor, scale, anchor_cos, anchor_sin);
         unsettled.count = 0;
         kernels->round_run(count, take, scale, anchor_cos, anchor_sin, steps.cos, steps.sin,
                            at.cos + chunk, at.sin + chunk, at.stride, &unsettled);

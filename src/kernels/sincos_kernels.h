@@ -27,13 +27,14 @@ typedef struct penc_unsettled {
 } penc_unsettled;
 
 /* float64 cos and sin of `count` pairs (at most CHUNK; both arrays have room for a multiple of LANES) at a
- * position below 2^32, times `scale`: within 2^-50.9 of themselves plus 2^-60.3 (times scale). */
+ * position below 2^32, times `scale`: within 2^-50.3 of themselves plus 2^-60.3 (times scale). */
 typedef void penc_sincos_row_kernel(penc_phase_table table, size_t count, uint32_t position,
-                                    int negative, double scale, double *cos, double *sin);
+                                    double scale, double *cos, double *sin);
 
-/* Rounds such a row to float32. */
-typedef void penc_round_row_kernel(size_t count, double scale, const double *cos, const double *sin,
-                                   float *cos_row, float *sin_row, penc_unsettled *unsettled);
+/* The same for a position of either sign, rounded to float32. */
+typedef void penc_round_row_kernel(penc_phase_table table, size_t count, uint32_t position,
+                                   int negative, double scale, float *cos_row, float *sin_row,
+                                   penc_unsettled *unsettled);
 
 /* Rows of anchor + 0, anchor + 1 ... by angle addition: anchor holds cos and sin (times scale) of the first
  * position, step those of 0, 1 ... (CHUNK apart). Within 2^-49.4 * scale. */
