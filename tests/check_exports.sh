@@ -13,24 +13,8 @@ set -eu
 }
 build=$(cd "$1" && pwd)
 source=$(cd "$2" && pwd)
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-trap 'exit 1' HUP INT TERM
-
-# check WHAT COMMAND...: one TAP line; what the command printed follows if it failed.
-count=0 failed=0
-check() {
-    what=$1
-    shift
-    count=$((count + 1))
-    if "$@" >"$work/log" 2>&1 </dev/null; then
-        echo "ok $count - $what"
-    else
-        echo "not ok $count - $what"
-        sed 's/^/# /' "$work/log"
-        failed=$((failed + 1))
-    fi
-}
+# shellcheck source=tests/tap.sh
+. "$source/tests/tap.sh"
 
 # The names in an export list: between "global:" and "local:".
 names_of_map() {
@@ -127,5 +111,4 @@ for library in posenc posenc-model; do
     fi
 done
 check "both libraries were built in $build" [ $checked -eq 2 ]
-echo "1..$count"
-[ $failed -eq 0 ]
+finish

@@ -12,34 +12,13 @@ set -eu
 }
 build=$(cd "$1" && pwd)
 source=$(cd "$2" && pwd)
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-trap 'exit 1' HUP INT TERM
+# shellcheck source=tests/tap.sh
+. "$source/tests/tap.sh"
 prefix=$work/prefix
 cached() { sed -n "s/^$1:[A-Z]*=//p" "$build/CMakeCache.txt"; }
 compiler=$(cached CMAKE_C_COMPILER)
 generator=$(cached CMAKE_GENERATOR)
 unset DESTDIR
-
-# check WHAT COMMAND...: one TAP line; what the command printed follows if it failed.
-count=0 failed=0
-check() {
-    what=$1
-    shift
-    count=$((count + 1))
-    if "$@" >"$work/log" 2>&1 </dev/null; then
-        echo "ok $count - $what"
-    else
-        echo "not ok $count - $what"
-        sed 's/^/# /' "$work/log"
-        failed=$((failed + 1))
-    fi
-}
-
-skip() {
-    count=$((count + 1))
-    echo "ok $count - $1 # SKIP $2"
-}
 
 # The example prints cos(1000000).
 answers() { [ "$("$@")" = 0.936752 ]; }
@@ -137,5 +116,4 @@ fi
 case $library in
 *.so) check "libposenc.so needs libc and libm only" needs_only_libc ;;
 esac
-echo "1..$count"
-[ $failed -eq 0 ]
+finish

@@ -17,24 +17,8 @@ if [ $# -eq 0 ]; then
         ! command -v $compiler >/dev/null || set -- "$@" $compiler
     done
 fi
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-trap 'exit 1' HUP INT TERM
-
-# check WHAT COMMAND...: one TAP line; what the command printed follows if it failed.
-count=0 failed=0
-check() {
-    what=$1
-    shift
-    count=$((count + 1))
-    if "$@" >"$work/log" 2>&1 </dev/null; then
-        echo "ok $count - $what"
-    else
-        echo "not ok $count - $what"
-        sed 's/^/# /' "$work/log"
-        failed=$((failed + 1))
-    fi
-}
+# shellcheck source=tests/tap.sh
+. "$source/tests/tap.sh"
 
 make_it() { python3 "$source/tools/amalgamate.py" "$work/$1"; }
 
@@ -110,5 +94,4 @@ for compiler; do
         example interview_challenge "$compiler"
     check "$compiler: scores are the known ones" scores_are_right "$compiler"
 done
-echo "1..$count"
-[ $failed -eq 0 ] && [ $# -gt 0 ]
+finish

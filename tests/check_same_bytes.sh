@@ -11,47 +11,36 @@ set -eu
     exit 2
 }
 cd "$1"
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-trap 'exit 1' HUP INT TERM
+# shellcheck source=tests/tap.sh
+. tests/tap.sh
 sources="src/base/*.c src/cpu/*.c src/kernels/*.c src/frequencies/*.c src/angles/*.c src/bias/*.c
     src/absolute/*.c src/rope/*.c tests/same_bytes.c"
-count=0 failed=0
 
 # build COMPILER FLAGS...
 build() {
     # shellcheck disable=SC2086 # lists of words
-    "$@" -std=c11 -ffp-contract=off -Isrc -Iinclude $sources -o "$work/program" -lm >"$work/log" 2>&1
+    "$@" -std=c11 -ffp-contract=off -Isrc -Iinclude $sources -o "$work/program" -lm >"$work/built" 2>&1
 }
 
-# compare WHAT COMMAND...: the first one is what the others must equal.
-compare() {
-    what=$1
-    shift
-    count=$((count + 1))
-    if "$@" >"$work/now" 2>>"$work/log" && [ -s "$work/now" ] &&
-        { [ -f "$work/first" ] || cp "$work/now" "$work/first"; } &&
-        cmp -s "$work/first" "$work/now"; then
-        echo "ok $count - $what"
-    else
-        echo "not ok $count - $what"
-        diff "$work/first" "$work/now" | head -n 6 | sed 's/^/# /'
-        sed 's/^/# /' "$work/log" | head -n 20
-        failed=$((failed + 1))
-    fi
+# The first output is what the others must equal.
+equals_first() {
+    "$@" >"$work/now" && [ -s "$work/now" ] || return 1
+    [ -f "$work/first" ] || cp "$work/now" "$work/first"
+    diff "$work/first" "$work/now" | head -n 6
+    cmp -s "$work/first" "$work/now"
 }
 
 for compiler in gcc clang; do
     command -v $compiler >/dev/null || continue
     for level in -O0 -O2 -O3; do
-        build $compiler $level || : # a failed build shows as a failed comparison
+        build $compiler $level || cat "$work/built" # and the comparisons fail
         for cpu in scalar avx2 avx512; do
-            compare "$compiler $level, CPU level $cpu" env POSENC_CPU=$cpu "$work/program"
+            check "$compiler $level, CPU level $cpu" equals_first env POSENC_CPU=$cpu "$work/program"
         done
         rm -f "$work/program"
     done
     build $compiler -O2 -DPOSENC_NO_INT128 -DPOSENC_NO_VECTORS || :
-    compare "$compiler, without 128-bit integers and vectors" "$work/program"
+    check "$compiler, without 128-bit integers and vectors" equals_first "$work/program"
     rm -f "$work/program"
 done
 
@@ -59,12 +48,10 @@ cross=aarch64-linux-gnu-gcc
 if command -v $cross >/dev/null && command -v qemu-aarch64-static >/dev/null; then
     for level in -O0 -O2 -O3; do
         build $cross -static $level || :
-        compare "aarch64 $level under qemu" qemu-aarch64-static "$work/program"
+        check "aarch64 $level under qemu" equals_first qemu-aarch64-static "$work/program"
         rm -f "$work/program"
     done
 else
-    count=$((count + 1))
-    echo "ok $count - aarch64 # SKIP needs gcc-aarch64-linux-gnu, libc6-dev-arm64-cross and qemu-user-static"
+    skip aarch64 "needs gcc-aarch64-linux-gnu, libc6-dev-arm64-cross and qemu-user-static"
 fi
-echo "1..$count"
-[ $failed -eq 0 ]
+finish

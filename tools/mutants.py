@@ -54,7 +54,7 @@ MUTANTS = [
     ("the sign of a position ignored", "src/angles/phase.c",
      "penc_position result = {0, 0, position < 0};", "penc_position result = {0, 0, 0};"),
     ("the sign of a position ignored by vector kernels", "src/angles/fast_rows.c",
-     "count, magnitude, position < 0, scale, c,", "count, magnitude, 0, scale, c,"),
+     "magnitude, position < 0, scale,", "magnitude, 0, scale,"),
     ("vector kernels serve positions beyond 32 bits", "src/angles/fast_rows.c",
      "int64_t most = UINT32_MAX;", "int64_t most = INT64_MAX;"),
     ("vector kernels: hard roundings are not computed again", "src/angles/fast_rows.c",
