@@ -214,18 +214,20 @@ static void penc_double_rows(const penc_row_job *job, penc_fast_target target, s
     }
 }
 
-/* How many positions from `token` on follow one another and are served by vector kernels; 0 if the first
- * one is not. */
+/* How many positions from `token` on follow one another and are served by vector kernels (negative ones
+ * one by one); 0 if the first one is not. */
 static size_t penc_fast_length(const penc_row_job *job, size_t token) {
     const penc_positions *positions = job->positions;
     double first = penc_position_number(positions, (ptrdiff_t)token);
     size_t length = 0;
+    if (first < 0.0)
+        return (size_t)penc_fast_serves((int64_t)first);
     for (size_t i = token; i < positions->count; i++, length++) {
         double position = penc_position_number(positions, (ptrdiff_t)i);
         if (position != first + (double)length || !penc_fast_serves((int64_t)position))
             break;
     }
-    return first < 0.0 && length > 1 ? 1 : length;
+    return length;
 }
 
 /* Writes one row or, where positions run, many; returns how many. */
