@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -26,9 +27,18 @@ static const posenc_dtype dtypes[] = {POSENC_F32, POSENC_F64, POSENC_F16, POSENC
 
 /* Every test runs in a new folder of its own, so that it can tell what was left there. */
 static char folder[PATH_MAX];
+static int next_descriptor_before;
+
+/* A number that stays the same if all files that were opened are closed. */
+static int next_descriptor(void) {
+    int file = open("/", O_RDONLY);
+    close(file);
+    return file;
+}
 
 static int enter_folder(void **state) {
     (void)state;
+    next_descriptor_before = next_descriptor();
     const char *parent = getenv("TMPDIR");
     snprintf(folder, sizeof folder, "%s/posenc-npy-XXXXXX", parent && *parent ? parent : "/tmp");
     return mkdtemp(folder) && chdir(folder) == 0 ? 0 : -1;
@@ -43,6 +53,7 @@ static int remove_entry(const char *path, const struct stat *status, int kind, s
 
 static int leave_folder(void **state) {
     (void)state;
+    assert_int_equal(next_descriptor(), next_descriptor_before);
     return chdir("/") || nftw(folder, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
 }
 
@@ -104,23 +115,56 @@ static void assert_file(const char *path, const void *wanted, size_t wanted_coun
 /* What the library asked to flush. Files of tests need not survive a power cut: where libc takes a
  * tenth of a second on some disks, this fsync notes what it was called with. */
 static struct {
-    int error;       /* what it should fail with */
-    off_t file_size; /* of the regular file flushed last */
+    int error, folder_error; /* what it should fail with */
+    off_t file_size;         /* of the regular file flushed last */
     int files, folders;
 } flushed;
 
 IN_PLACE_OF_LIBC int fsync(int file) {
     struct stat status;
-    if (flushed.error || fstat(file, &status) != 0) {
-        errno = flushed.error;
+    errno =
+        fstat(file, &status) != 0 || S_ISDIR(status.st_mode) ? flushed.folder_error : flushed.error;
+    if (errno)
         return -1;
-    }
     if (S_ISREG(status.st_mode)) {
         flushed.files++;
         flushed.file_size = status.st_size;
     }
     flushed.folders += S_ISDIR(status.st_mode) != 0;
     return 0;
+}
+
+/* Set to have every second system call of reading and writing interrupted, and the others move at most
+ * this many bytes. */
+static size_t most_moved;
+
+/* How many bytes to move; 0: the call is interrupted. */
+static size_t moved_at_once(size_t count) {
+    static unsigned calls;
+    if (!most_moved || !count)
+        return count;
+    return calls++ % 2 ? 0 : count < most_moved ? count : most_moved;
+}
+
+static ssize_t move_bytes(long call, int file, uintptr_t bytes, size_t count, off_t offset) {
+    size_t now = moved_at_once(count);
+    if (count && !now) {
+        errno = EINTR;
+        return -1;
+    }
+    return syscall(call, file, bytes, now, offset);
+}
+
+IN_PLACE_OF_LIBC ssize_t pread64(int file, void *to, size_t count, off64_t offset) {
+    return move_bytes(SYS_pread64, file, (uintptr_t)to, count, offset);
+}
+
+IN_PLACE_OF_LIBC ssize_t pwrite64(int file, const void *from, size_t count, off64_t offset) {
+    return move_bytes(SYS_pwrite64, file, (uintptr_t)from, count, offset);
+}
+
+IN_PLACE_OF_LIBC ssize_t write(int file, const void *from, size_t count) {
+    return move_bytes(SYS_write, file, (uintptr_t)from, count, 0);
 }
 
 /* Set to have the library believe that there is no /proc, through which files without a name get one:
@@ -952,6 +996,18 @@ static void a_writer_reads_dtype_shape_and_order_only(void **state) {
     assert_array("a.npy", &info);
 }
 
+static void system_calls_may_be_interrupted_and_move_less(void **state) {
+    (void)state;
+    posenc_npy_info info = vector_of(POSENC_F64, 300);
+    for (most_moved = 7; most_moved < 1000; most_moved *= 3)
+        make_array("a.npy", &info);
+    most_moved = 0;
+    assert_array("a.npy", &info);
+    for (most_moved = 7; most_moved < 1000; most_moved *= 3)
+        assert_array("a.npy", &info);
+    most_moved = 0;
+}
+
 /* --- Threads ------------------------------------------------------------------------------------ */
 
 enum { THREADS = 4, SHARE = 5000 };
@@ -1095,6 +1151,21 @@ static void an_existing_file_keeps_its_mode(void **state) {
         make_array("a.npy", &info);
         assert_int_equal(mode_of("a.npy"), modes[i]);
     }
+}
+
+static void an_existing_file_keeps_its_owner_where_that_is_permitted(void **state) {
+    (void)state;
+    struct stat status;
+    posenc_npy_info info = vector_of(POSENC_F32, 3);
+    if (geteuid() != 0)
+        skip();
+    write_original("a.npy");
+    assert_int_equal(chown("a.npy", 12, 34), 0);
+    assert_int_equal(chmod("a.npy", 06755), 0); /* bits that a change of the owner clears */
+    make_array("a.npy", &info);
+    assert_int_equal(stat("a.npy", &status), 0);
+    assert_true(status.st_uid == 12 && status.st_gid == 34);
+    assert_int_equal(status.st_mode & 07777, 06755);
 }
 
 static void a_new_file_gets_the_mode_that_the_umask_leaves(void **state) {
@@ -1457,6 +1528,8 @@ static void targets_that_cannot_be_written_tell_why(void **state) {
     write_original("file");
     assert_int_equal(mkdir("sub", 0755), 0);
     assert_true(symlink("loop", "loop") == 0 && symlink("missing/a.npy", "link") == 0);
+    assert_create_refused("", ENOENT);
+    assert_create_refused("new/", EISDIR);
     assert_create_refused("missing/a.npy", ENOENT);
     assert_create_refused("link", ENOENT);
     assert_create_refused("file/a.npy", ENOTDIR);
@@ -1549,6 +1622,21 @@ static void a_failed_flush_leaves_the_old_file_and_nothing_else(void **state) {
     assert_names(".", "a.npy ");
 }
 
+/* The array is there, but may not survive a power cut. */
+static void a_failed_flush_of_the_folder_is_told(void **state) {
+    (void)state;
+    posenc_npy_info info = vector_of(POSENC_F64, 10);
+    posenc_error error;
+    posenc_npy_writer *writer = create("a.npy", &info);
+    put(writer, POSENC_F64, 0, 10);
+    flushed.folder_error = EIO;
+    posenc_status status = posenc_npy_commit(writer, &error);
+    flushed.folder_error = 0;
+    assert_refused(status, &error, POSENC_IO, "file");
+    assert_int_equal(error.os_error, EIO);
+    assert_array("a.npy", &info);
+}
+
 /* The target has become a folder meanwhile, or its folder is gone. */
 static void a_failed_rename_leaves_nothing(void **state) {
     (void)state;
@@ -1612,7 +1700,7 @@ static void bad_arguments_of_open_and_read_are_refused(void **state) {
         {NULL, 0, 1, part.data, POSENC_NULL_POINTER, "reader"},
         {reader, 0, 1, NULL, POSENC_NULL_POINTER, "to"},
         {reader, 0, 11, part.data, POSENC_OUT_OF_RANGE, "count"},
-        {reader, 10, 1, part.data, POSENC_OUT_OF_RANGE, "count"},
+        {reader, 5, 6, part.data, POSENC_OUT_OF_RANGE, "count"},
         {reader, 1, SIZE_MAX, part.data, POSENC_OUT_OF_RANGE, "count"},
         {reader, 11, 0, part.data, POSENC_OUT_OF_RANGE, "first"},
         {reader, UINT64_MAX, 2, part.data, POSENC_OUT_OF_RANGE, "first"},
@@ -1680,6 +1768,7 @@ static void bad_arguments_of_write_and_commit_are_refused(void **state) {
     assert_write_refused(NULL, 0, 1, elements, POSENC_NULL_POINTER, "writer");
     assert_write_refused(writer, 0, 1, NULL, POSENC_NULL_POINTER, "from");
     assert_write_refused(writer, 0, 11, elements, POSENC_OUT_OF_RANGE, "first");
+    assert_write_refused(writer, 5, 6, elements, POSENC_OUT_OF_RANGE, "first");
     assert_write_refused(writer, 11, 0, elements, POSENC_OUT_OF_RANGE, "first");
     assert_write_refused(writer, 1, SIZE_MAX, elements, POSENC_OUT_OF_RANGE, "first");
     assert_write_refused(writer, UINT64_MAX, 2, elements, POSENC_OUT_OF_RANGE, "first");
@@ -1772,11 +1861,13 @@ int main(int argc, char **argv) {
         TEST(big_endian_files_are_read_in_pieces),
         TEST(written_files_have_the_bytes_of_numpy),
         TEST(a_writer_reads_dtype_shape_and_order_only),
+        TEST(system_calls_may_be_interrupted_and_move_less),
         TEST(threads_share_a_writer_and_a_reader),
         TEST(a_target_is_untouched_until_commit),
         TEST(a_discarded_array_leaves_no_file),
         TEST(an_unfinished_array_is_not_committed_and_leaves_no_file),
         TEST(an_existing_file_keeps_its_mode),
+        TEST(an_existing_file_keeps_its_owner_where_that_is_permitted),
         TEST(a_new_file_gets_the_mode_that_the_umask_leaves),
         TEST(a_file_is_replaced_and_not_overwritten),
         TEST(the_writer_that_commits_last_wins),
@@ -1794,6 +1885,7 @@ int main(int argc, char **argv) {
         TEST(a_folder_that_may_not_be_written_is_told),
         TEST(a_disk_that_becomes_full_leaves_the_old_file_and_nothing_else),
         TEST(a_failed_flush_leaves_the_old_file_and_nothing_else),
+        TEST(a_failed_flush_of_the_folder_is_told),
         TEST(a_failed_rename_leaves_nothing),
         TEST(a_file_that_becomes_shorter_while_it_is_read_is_told),
         TEST(bad_arguments_of_open_and_read_are_refused),

@@ -21,6 +21,8 @@ posenc_test(npy)
 add_test(NAME npy_numpy
   COMMAND python3 ${CMAKE_CURRENT_SOURCE_DIR}/npy_numpy.py $<TARGET_FILE:test_npy>)
 posenc_test(rotate SOURCES oracle.c LIBS mpfr gmp)
+posenc_test(rotate_laws SOURCES oracle.c LIBS mpfr gmp)
+posenc_test(rotate_refused SOURCES oracle.c LIBS mpfr gmp)
 posenc_test(sinusoidal SOURCES oracle.c LIBS mpfr gmp)
 posenc_test(alibi SOURCES oracle.c LIBS mpfr gmp)
 

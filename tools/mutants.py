@@ -21,7 +21,8 @@ from pathlib import Path
 sys.dont_write_bytecode = True
 from amalgamate import ROOT, library_lists  # noqa: E402 (beside this file)
 
-TESTS = ("base", "wide", "memory_map", "frequencies", "angles", "fast_rows", "rotate", "sinusoidal", "alibi")
+TESTS = ("base", "wide", "memory_map", "frequencies", "angles", "fast_rows", "rotate",
+         "rotate_laws", "rotate_refused", "sinusoidal", "alibi")
 # The test that notices most mutants of a folder runs first; the others follow, quick ones before slow.
 FIRST = {"src/absolute": "sinusoidal", "src/angles": "angles", "src/bias": "alibi",
          "src/frequencies": "frequencies", "src/kernels": "rotate", "src/rope": "rotate"}
