@@ -122,7 +122,8 @@ static void print_row(const contender *peer, const contender *run, const contend
         high = fmax(high, ratio[0][i]);
     }
     printf("%-34s %8.3f %8.2f [%.2f .. %.2f] %8.2f\n", peer->name,
-           median(peer->seconds) / COUNT * 1e9, median(ratio[0]), low, high, median(ratio[1]));
+           median(peer->seconds) / (double)COUNT * 1e9, median(ratio[0]), low, high,
+           median(ratio[1]));
 }
 
 static void prepare(double first) {
@@ -166,7 +167,8 @@ static void measure(double first) {
         }
     }
     printf("\npositions %.0f ... %.0f, %d pairs\n%-34s %8s %17s %18s\n", first,
-           first + POSITIONS - 1, PAIRS, "", "ns/pair", "times the run's", "the scattered's");
+           first + (double)POSITIONS - 1.0, PAIRS, "", "ns/pair", "times the run's",
+           "the scattered's");
     for (int i = 0; i < CONTENDERS; i++) {
         if (all[i].available)
             print_row(&all[i], &all[0], &all[1]);
