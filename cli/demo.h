@@ -22,6 +22,8 @@ typedef struct demo_rope {
 
 /* Fails with a message on stderr and exits: arguments are constants here, so only memory can be short. */
 demo_rope demo_rope_make(size_t dim, double base, posenc_pairing pairing);
+demo_rope demo_rope_scaled(size_t dim, double base, posenc_pairing pairing,
+                           const posenc_scaling *scaling);
 void demo_rope_free(demo_rope *rope);
 
 /* x turned to `position`; one head in float64. */

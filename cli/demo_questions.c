@@ -85,29 +85,22 @@ void demo_mixed_pairings(void) {
     demo_rope_free(&interleaved);
 }
 
-/* Context extension from L0 to s * L0 positions, as factors on the frequency of a pair. */
-typedef struct extension {
-    double inv_freq, interpolation, ntk, yarn;
-} extension;
-
-/* Formulas: Chen et al. arXiv:2306.15595 (interpolation); bloc97's NTK-aware base; Peng et al.
- * arXiv:2309.00071 (YaRN: the pairs between 32 and 1 turns within L0 are blended). */
-static extension extension_of(double inv_freq, size_t pair, size_t pairs, double s, double length,
-                              double base) {
-    double dim = 2.0 * (double)pairs, index = (double)pair;
-    double low = floor(dim * log(length / (32.0 * turn)) / (2.0 * log(base)));
-    double high = ceil(dim * log(length / (1.0 * turn)) / (2.0 * log(base)));
-    double ramp = fmin(fmax((index - low) / (high - low), 0.0), 1.0);
-    extension e = {inv_freq, 1.0 / s, pow(s, -2.0 * index / (dim - 2.0)), 0.0};
-    e.yarn = ramp / s + (1.0 - ramp);
-    return e;
+/* The frequencies of head_dim 128 with a scaling from 2048 to 8192 positions. */
+static demo_rope stretched(posenc_scaling_type type) {
+    posenc_scaling scaling = POSENC_SCALING_INIT;
+    scaling.type = type;
+    scaling.factor = 4.0;
+    scaling.original_max_positions = 2048;
+    return demo_rope_scaled(128, 10000.0, POSENC_PAIRING_HALF, &scaling);
 }
 
 void demo_extension(void) {
-    enum { SHOWN = 5 };
+    enum { SHOWN = 5, WAYS = 3 };
     static const size_t pairs[SHOWN] = {0, 16, 32, 48, 63};
-    double factors[3 * SHOWN];
-    demo_rope rope = demo_rope_make(128, 10000.0, POSENC_PAIRING_HALF);
+    double factors[WAYS * SHOWN];
+    demo_rope plain = demo_rope_make(128, 10000.0, POSENC_PAIRING_HALF);
+    demo_rope ways[WAYS] = {stretched(POSENC_SCALING_LINEAR), stretched(POSENC_SCALING_NTK),
+                            stretched(POSENC_SCALING_YARN)};
     demo_title("8. Why can a learned table not extrapolate, and what is done instead?");
     demo_say("A learned table of 2048 positions has rows 0 ... 2047: for position 2048 there\n"
              "is no row. RoPE has an angle everywhere, but beyond 2048 the slow pairs reach\n"
@@ -117,22 +110,25 @@ void demo_extension(void) {
              "interpolation", "NTK base", "YaRN");
     for (int i = 0; i < SHOWN; i++) {
         double inv_freq =
-            posenc_frequencies_inv_freq(rope.frequencies, pairs[i], POSENC_MODE_EXACT);
-        extension e = extension_of(inv_freq, pairs[i], 64, 4.0, 2048.0, 10000.0);
+            posenc_frequencies_inv_freq(plain.frequencies, pairs[i], POSENC_MODE_EXACT);
+        double *factor = &factors[WAYS * i];
+        for (int way = 0; way < WAYS; way++)
+            factor[way] =
+                posenc_frequencies_inv_freq(ways[way].frequencies, pairs[i], POSENC_MODE_EXACT) /
+                inv_freq;
         demo_say("%5zu %14.4f %14.4f %14.4f %10.4f %10.4f\n", pairs[i], 2047.0 * inv_freq,
-                 8191.0 * inv_freq, e.interpolation, e.ntk, e.yarn);
-        factors[3 * i] = e.interpolation;
-        factors[3 * i + 1] = e.ntk;
-        factors[3 * i + 2] = e.yarn;
+                 8191.0 * inv_freq, factor[0], factor[1], factor[2]);
     }
     demo_say("Position interpolation slows every pair, neighbours included; the NTK-aware\n"
              "base leaves the fast ones and slows the slowest by the whole factor; YaRN\n"
              "chooses by how often a pair turns within 2048 positions, and multiplies cos\n"
              "and sin by 0.1 ln 4 + 1 = %.6f.\n",
-             0.1 * log(4.0) + 1.0);
+             posenc_frequencies_attention_factor(ways[2].frequencies, POSENC_MODE_EXACT));
     demo_numbers("extension_factors_interpolation_ntk_yarn", factors,
                  sizeof factors / sizeof *factors);
-    demo_rope_free(&rope);
+    demo_rope_free(&plain);
+    for (int way = 0; way < WAYS; way++)
+        demo_rope_free(&ways[way]);
 }
 
 void demo_bias(void) {

@@ -16,10 +16,16 @@ static void check(posenc_status status, const posenc_error *error) {
 }
 
 demo_rope demo_rope_make(size_t dim, double base, posenc_pairing pairing) {
+    return demo_rope_scaled(dim, base, pairing, NULL);
+}
+
+demo_rope demo_rope_scaled(size_t dim, double base, posenc_pairing pairing,
+                           const posenc_scaling *scaling) {
     posenc_spec spec = POSENC_SPEC_INIT;
     spec.head_dim = dim;
     spec.base = base;
     spec.pairing = pairing;
+    spec.scaling = scaling;
     demo_rope rope = {NULL, dim};
     posenc_error error;
     check(posenc_frequencies_create(&spec, 0, &rope.frequencies, NULL, &error), &error);

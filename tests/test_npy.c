@@ -138,6 +138,9 @@ IN_PLACE_OF_LIBC int fsync(int file) {
  * this many bytes. */
 static size_t most_moved;
 
+/* Set to have all of them fail. */
+static int error_of_moves;
+
 /* How many bytes to move; 0: the call is interrupted. */
 static size_t moved_at_once(size_t count) {
     static unsigned calls;
@@ -148,10 +151,9 @@ static size_t moved_at_once(size_t count) {
 
 static ssize_t move_bytes(long call, int file, uintptr_t bytes, size_t count, off_t offset) {
     size_t now = moved_at_once(count);
-    if (count && !now) {
-        errno = EINTR;
+    errno = error_of_moves ? error_of_moves : count && !now ? EINTR : 0;
+    if (errno)
         return -1;
-    }
     return syscall(call, file, bytes, now, offset);
 }
 
@@ -1671,6 +1673,36 @@ static void a_file_that_becomes_shorter_while_it_is_read_is_told(void **state) {
     assert_string_equal(error.must, "be at least what the header says");
     assert_string_equal(error.place_name, "byte");
     assert_int_equal(error.place, size);
+    assert_int_equal(error.value.as.size, size);
+    assert_int_equal(error.limit.as.size, got.data_offset + 10 * sizeof(double));
+    posenc_npy_close(reader);
+}
+
+static void assert_read_error(posenc_status status, const posenc_error *error, uint64_t place) {
+    assert_refused(status, error, POSENC_IO, "file");
+    assert_int_equal(error->os_error, EIO);
+    assert_string_equal(error->place_name, "byte");
+    assert_int_equal(error->place, place);
+}
+
+static void an_error_of_the_disk_is_told_with_its_place(void **state) {
+    (void)state;
+    posenc_npy_info info = vector_of(POSENC_F64, 10), got;
+    posenc_npy_reader *reader, *none;
+    posenc_error error;
+    double elements[5];
+    make_array("a.npy", &info);
+    reader = open_array("a.npy", &got);
+    error_of_moves = EIO;
+    posenc_status of_open = posenc_npy_open("a.npy", &none, NULL, &error);
+    error_of_moves = 0;
+    assert_read_error(of_open, &error, 0);
+    assert_null(none);
+    error_of_moves = EIO;
+    posenc_status of_read = posenc_npy_read(reader, 5, 5, elements, &error);
+    error_of_moves = 0;
+    assert_read_error(of_read, &error, got.data_offset + 5 * sizeof(double));
+    assert_part(reader, POSENC_F64, 5, 5);
     posenc_npy_close(reader);
 }
 
@@ -1888,6 +1920,7 @@ int main(int argc, char **argv) {
         TEST(a_failed_flush_of_the_folder_is_told),
         TEST(a_failed_rename_leaves_nothing),
         TEST(a_file_that_becomes_shorter_while_it_is_read_is_told),
+        TEST(an_error_of_the_disk_is_told_with_its_place),
         TEST(bad_arguments_of_open_and_read_are_refused),
         TEST(bad_arguments_of_create_are_refused),
         TEST(bad_arguments_of_write_and_commit_are_refused),
