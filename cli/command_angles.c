@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 static const cli_option options[] = {
-    {"positions", "LIST", CLI_POSITIONS_HELP},
+    {"positions", "LIST", CLI_POSITIONS_HELP ";\nLIST;LIST;... one for each axis"},
     {"rows", "LAYOUT",
      "half, full-half, full-interleaved: cos and sin apart;\n"
      "cos-sin, pairs: in one row (half)"},
@@ -78,10 +78,16 @@ static int print_json(angles_job *job) {
     json_string("mode", posenc_mode_name(job->choice.mode));
     json_string("dtype", posenc_dtype_name(job->rows.dtype));
     json_open("positions", '[');
-    for (uint64_t i = 0; i < job->positions.count; i++) {
-        int64_t position;
-        position_list_integers(&job->positions, i, 1, &position);
-        json_integer(NULL, position);
+    for (const position_list *list = &job->positions; list; list = list->next) {
+        if (job->positions.next) /* one array for each axis */
+            json_open(NULL, '[');
+        for (uint64_t i = 0; i < list->count; i++) {
+            int64_t position;
+            position_list_integers(list, i, 1, &position);
+            json_integer(NULL, position);
+        }
+        if (job->positions.next)
+            json_close();
     }
     json_close();
     int status = print_json_array(job, job->apart ? "cos" : "rows", 0);
@@ -134,6 +140,8 @@ static int run(const cli_arguments *arguments) {
         status = position_list_get(arguments, 0, 1, &job.positions);
     if (!status)
         status = spec_choice_get(arguments, 0, position_list_length(&job.positions), &job.choice);
+    if (!status)
+        status = spec_choice_check_positions(arguments, &job.choice, &job.positions);
     if (!status)
         status = get_rows(&job);
     if (!status)

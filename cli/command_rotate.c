@@ -14,7 +14,8 @@
 
 static const cli_option options[] = {
     {"o", "OUT.npy", "where the rotated array goes; required"},
-    {"positions", "LIST", CLI_POSITIONS_HELP ";\none for each token (0 ... tokens-1)"},
+    {"positions", "LIST",
+     CLI_POSITIONS_HELP ";\none for each token (0 ... tokens-1); LIST;LIST;... one\nfor each axis"},
     {"axes", "A,B,...",
      "the array's axes in order, of batch, tokens, heads,\n"
      "head_dim (the last two are tokens, head_dim, all\n"
@@ -214,6 +215,8 @@ static int open_input(rotate_job *job) {
     if (!status)
         status = spec_choice_get(job->arguments, array_axes_size(&job->axes, POSENC_AXIS_HEAD_DIM),
                                  position_list_length(&job->positions), &job->choice);
+    if (!status)
+        status = spec_choice_check_positions(job->arguments, &job->choice, &job->positions);
     int exact = job->choice.mode == POSENC_MODE_EXACT;
     job->row_dtype = job->info.dtype == POSENC_F64 && exact ? POSENC_F64 : POSENC_F32;
     return status;

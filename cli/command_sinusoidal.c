@@ -140,6 +140,11 @@ static int run(const cli_arguments *arguments) {
         status = cli_fail(arguments, "--positions is missing: a count such as 512, or a list");
     if (!status)
         status = position_list_get(arguments, 0, 0, &job.positions);
+    if (!status && job.positions.next) {
+        position_list_free(&job.positions);
+        status = cli_fail(arguments,
+                          "--positions has several lists, but a sinusoidal table has one axis");
+    }
     if (status)
         return status;
     posenc_error error;

@@ -63,58 +63,104 @@ static int parse_piece(const cli_arguments *arguments, const char *text, const c
 }
 
 /* A number alone is a count. */
-static int parse_count(const cli_arguments *arguments, const char *text, position_list *list) {
+static int parse_count(const cli_arguments *arguments, const char *text, const char *end,
+                       position_list *list) {
     position_piece *piece = &list->pieces[0];
     if (piece->start < 0 || piece->start != floor(piece->start))
-        return cli_fail(arguments, "--positions: \"%s\" is one number and so a count: it %s", text,
-                        grammar);
+        return cli_fail(arguments, "--positions: \"%.*s\" is one number and so a count: it %s",
+                        (int)(end - text), text, grammar);
     *piece = (position_piece){0.0, 1.0, (uint64_t)piece->start};
     list->count = piece->count;
     return CLI_DONE;
 }
 
+/* Room for one piece more than there are commas in [text, end). */
+static int make_pieces(const cli_arguments *arguments, const char *text, const char *end,
+                       position_list *list) {
+    size_t pieces = 1;
+    for (const char *at = text; at < end; at++)
+        pieces += *at == ',';
+    *list = (position_list){.pieces = calloc(pieces, sizeof *list->pieces)};
+    return list->pieces ? CLI_DONE : cli_fail(arguments, "no memory for %zu positions", pieces);
+}
+
+/* The list in [text, end). */
+static int parse_list(const cli_arguments *arguments, const char *text, const char *end, int whole,
+                      position_list *list) {
+    int status = make_pieces(arguments, text, end, list);
+    for (const char *at = text; !status && at <= end;) {
+        const char *comma = memchr(at, ',', (size_t)(end - at));
+        const char *stop = comma ? comma : end;
+        position_piece *piece = &list->pieces[list->piece_count++];
+        status = parse_piece(arguments, at, stop, whole, piece);
+        list->count += piece->count;
+        at = stop + 1;
+    }
+    if (!status && list->piece_count == 1 && !memchr(text, ':', (size_t)(end - text)))
+        status = parse_count(arguments, text, end, list);
+    return status;
+}
+
+/* The lists of further axes, behind the first ';' at `text`. */
+static int parse_axes(const cli_arguments *arguments, const char *text, int whole,
+                      position_list *first) {
+    position_list *last = first;
+    int status = CLI_DONE;
+    while (!status && *text == ';') {
+        text++;
+        const char *end = text + strcspn(text, ";");
+        last->next = calloc(1, sizeof *last->next);
+        if (!last->next)
+            return cli_fail(arguments, "no memory for positions");
+        last = last->next;
+        status = parse_list(arguments, text, end, whole, last);
+        if (!status && last->count != first->count)
+            status = cli_fail(arguments, "--positions: the lists of all axes must be equally long");
+        text = end;
+    }
+    return status;
+}
+
 int position_list_get(const cli_arguments *arguments, uint64_t default_count, int whole,
                       position_list *list) {
     const char *text = cli_value(arguments, "positions");
-    size_t pieces = 1;
-    for (const char *at = text; at && *at; at++)
-        pieces += *at == ',';
-    *list = (position_list){calloc(pieces, sizeof *list->pieces), 0, 0};
-    if (!list->pieces)
-        return cli_fail(arguments, "no memory for %zu positions", pieces);
+    int status;
     if (!text) {
+        status = make_pieces(arguments, "", "", list);
+        if (status)
+            return status;
         list->pieces[0] = (position_piece){0.0, 1.0, default_count};
         list->piece_count = 1;
         list->count = default_count;
         return CLI_DONE;
     }
-    int status = CLI_DONE;
-    for (const char *at = text; !status && list->piece_count < pieces;) {
-        const char *end = at + strcspn(at, ",");
-        position_piece *piece = &list->pieces[list->piece_count++];
-        status = parse_piece(arguments, at, end, whole, piece);
-        list->count += piece->count;
-        at = *end ? end + 1 : end;
-    }
-    if (!status && pieces == 1 && !strchr(text, ':'))
-        status = parse_count(arguments, text, list);
+    const char *end = text + strcspn(text, ";");
+    status = parse_list(arguments, text, end, whole, list);
+    if (!status)
+        status = parse_axes(arguments, end, whole, list);
     if (status)
         position_list_free(list);
     return status;
 }
 
 void position_list_free(position_list *list) {
+    if (list->next)
+        position_list_free(list->next);
+    free(list->next);
     free(list->pieces);
-    *list = (position_list){NULL, 0, 0};
+    *list = (position_list){0};
 }
 
 uint64_t position_list_length(const position_list *list) {
     double largest = 0.0;
-    for (size_t i = 0; i < list->piece_count; i++) {
-        const position_piece *piece = &list->pieces[i];
-        double last = piece->start + piece->step * (double)(piece->count ? piece->count - 1 : 0);
-        if (piece->count)
-            largest = fmax(largest, fmax(piece->start, last));
+    for (; list; list = list->next) {
+        for (size_t i = 0; i < list->piece_count; i++) {
+            const position_piece *piece = &list->pieces[i];
+            double last =
+                piece->start + piece->step * (double)(piece->count ? piece->count - 1 : 0);
+            if (piece->count)
+                largest = fmax(largest, fmax(piece->start, last));
+        }
     }
     return (uint64_t)largest + 1;
 }

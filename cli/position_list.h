@@ -18,15 +18,17 @@ typedef struct position_list {
     position_piece *pieces;
     size_t piece_count;
     uint64_t count;
+    struct position_list *next; /* the list of the next axis; NULL: there is none */
 } position_list;
 
-/* Reads the option --positions, or makes 0 ... default_count - 1 where it was not given. `whole`: only
+/* Reads the option --positions (the lists of several axes, equally long, separated by ';'), or makes
+ * 0 ... default_count - 1 where it was not given. `whole`: only
  * whole numbers. Prints what is wrong. Free with position_list_free. */
 int position_list_get(const cli_arguments *arguments, uint64_t default_count, int whole,
                       position_list *list);
 void position_list_free(position_list *list);
 
-/* The largest position plus 1, at least 1: the sequence length that a list stands for. */
+/* The largest position of all axes plus 1, at least 1: the sequence length that a list stands for. */
 uint64_t position_list_length(const position_list *list);
 
 /* Writes positions first ... first + count - 1 of the list. */

@@ -163,14 +163,27 @@ void spec_choice_free(spec_choice *choice) {
     choice->parameters = NULL;
 }
 
+int spec_choice_check_positions(const cli_arguments *arguments, const spec_choice *choice,
+                                const position_list *list) {
+    size_t axes = posenc_frequencies_spec(choice->frequencies)->axes->count, lists = 0;
+    for (; list; list = list->next)
+        lists++;
+    if (lists != 1 && lists != axes)
+        return cli_fail(arguments, "--positions has lists for %zu axes but the encoding has %zu",
+                        lists, axes);
+    return CLI_DONE;
+}
+
 int64_t *spec_choice_positions(const cli_arguments *arguments, const spec_choice *choice,
                                const position_list *list, uint64_t first, size_t count) {
     size_t axes = posenc_frequencies_spec(choice->frequencies)->axes->count;
     int64_t *positions = calloc(count ? count : 1, axes * sizeof *positions);
     if (!positions)
         cli_fail(arguments, "no memory for %zu positions", count);
-    for (size_t axis = 0; positions && axis < axes; axis++)
+    for (size_t axis = 0; positions && axis < axes; axis++) {
         position_list_integers(list, first, count, positions + axis * count);
+        list = list->next ? list->next : list;
+    }
     return positions;
 }
 

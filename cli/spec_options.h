@@ -30,8 +30,13 @@ int spec_choice_get(const cli_arguments *arguments, uint64_t head_dim, uint64_t 
                     spec_choice *choice);
 void spec_choice_free(spec_choice *choice);
 
-/* Positions first ... first + count - 1 of a list, once for each axis of the encoding: the layout that
- * posenc_angles takes. Free with free(). NULL: no memory (said already). */
+/* Checks that there is one list of positions, or one for each axis of the encoding. */
+int spec_choice_check_positions(const cli_arguments *arguments, const spec_choice *choice,
+                                const position_list *list);
+
+/* Positions first ... first + count - 1 of every axis of the encoding, in the layout that posenc_angles
+ * takes: of the list and those behind it, or the same list for every axis (text). Free with free(). NULL:
+ * no memory (said already). */
 int64_t *spec_choice_positions(const cli_arguments *arguments, const spec_choice *choice,
                                const position_list *list, uint64_t first, size_t count);
 

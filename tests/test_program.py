@@ -415,6 +415,28 @@ def test_position_lists():
             refused(f"angles --head-dim 2 --positions {text}", "--positions")
 
 
+def test_axes_have_positions_of_their_own():
+    mrope = json.dumps({"type": "mrope", "mrope_section": [2, 3, 3]})
+    out = answer("angles --head-dim 16 --positions '5,5;7,8;0:2' --scaling", mrope)
+    assert out["positions"] == [[5, 5], [7, 8], [0, 1]]
+    w = 10000.0 ** (-np.arange(0, 16, 2) / 16)
+    places = np.array([[5] * 2 + [7] * 3 + [0] * 3, [5] * 2 + [8] * 3 + [1] * 3])
+    assert np.max(np.abs(np.array(out["cos"]) - np.cos(places * w))) < 1e-7
+    assert np.max(np.abs(np.array(out["sin"]) - np.sin(places * w))) < 1e-7
+    text = answer("angles --head-dim 16 --positions 3:5 --scaling", mrope)
+    assert text["cos"] == answer("angles --head-dim 16 --positions 3:5")["cos"]
+    x = np.random.default_rng(SEED).normal(size=(2, 16))
+    np.save(HERE / "in.npy", x)
+    call("rotate in.npy -o out.npy --positions '5,5;7,8;0:2' --scaling", mrope)
+    c, s = np.cos(places * w), np.sin(places * w)
+    wanted = np.concatenate([x[:, :8] * c - x[:, 8:] * s, x[:, :8] * s + x[:, 8:] * c], axis=1)
+    assert np.max(np.abs(np.load(HERE / "out.npy") - wanted)) < 1e-13
+    refused("angles --head-dim 16 --positions '1,2;3,4'", "2 axes", "has 1")
+    refused("angles --head-dim 16 --positions '1,2;3'", "equally long")
+    refused("angles --head-dim 16 --positions '1,2;'", "--positions")
+    refused("sinusoidal --dim 4 --positions '1;2'", "one axis")
+
+
 def test_numbers_read_back_to_the_same_bits():
     out = answer("angles --head-dim 16 --positions 0:50 --dtype f32")
     again = np.array(out["cos"])
