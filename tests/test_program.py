@@ -434,7 +434,7 @@ def test_axes_have_positions_of_their_own():
     refused("angles --head-dim 16 --positions '1,2;3,4'", "2 axes", "has 1")
     refused("angles --head-dim 16 --positions '1,2;3'", "equally long")
     refused("angles --head-dim 16 --positions '1,2;'", "--positions")
-    refused("sinusoidal --dim 4 --positions '1;2'", "one axis")
+    refused("sinusoidal --dim 4 --positions '1;1'", "one axis")
 
 
 def test_numbers_read_back_to_the_same_bits():
