@@ -617,6 +617,33 @@ static void bad_calls_of_bias_are_refused_and_write_nothing(void **state) {
         assert_bias_refused(bad[i].spoil, bad[i].status, bad[i].argument);
 }
 
+/* A score that has overflowed is masked like any other; a NaN is not hidden. */
+static void masking_replaces_infinity_and_shows_nan(void **state) {
+    (void)state;
+    float scores[3] = {0.0f, INFINITY, NAN};
+    posenc_alibi_spec spec = POSENC_ALIBI_INIT;
+    posenc_bias_tile tile = POSENC_BIAS_TILE_INIT;
+    spec.heads = 1;
+    tile.queries = 1;
+    tile.keys = 3;
+    tile.has_query_offset = 1;
+    tile.add = 1;
+    assert_int_equal(posenc_alibi_bias(&spec, &tile, scores, NULL), POSENC_OK);
+    assert_true(scores[0] == 0.0f && scores[1] == -INFINITY && isnan(scores[2]));
+}
+
+static void default_strides_that_overflow_are_refused(void **state) {
+    (void)state;
+    float score = 1.0f;
+    posenc_alibi_spec spec = POSENC_ALIBI_INIT;
+    posenc_bias_tile tile = POSENC_BIAS_TILE_INIT;
+    posenc_error error;
+    spec.heads = 2;
+    tile.queries = tile.keys = (size_t)1 << 40;
+    assert_int_equal(posenc_alibi_bias(&spec, &tile, &score, &error), POSENC_OVERFLOW);
+    assert_true(score == 1.0f);
+}
+
 int main(void) {
     random_announce();
     const struct CMUnitTest tests[] = {
@@ -637,6 +664,8 @@ int main(void) {
         cmocka_unit_test(tiles_without_elements_write_nothing),
         cmocka_unit_test(bad_specs_and_head_ranges_are_refused),
         cmocka_unit_test(bad_calls_of_bias_are_refused_and_write_nothing),
+        cmocka_unit_test(masking_replaces_infinity_and_shows_nan),
+        cmocka_unit_test(default_strides_that_overflow_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -69,12 +69,12 @@ typedef struct posenc_bias_tile {
 #define POSENC_BIAS_TILE_INIT                                                                      \
     { sizeof(posenc_bias_tile), POSENC_F32, POSENC_BIAS_CAUSAL, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
-/* Writes or adds the bias of `tile` to `bias`. The value is -(slope * distance): for float64 tiles
- * in float64; for others the slope is rounded to float32, the product too, and 16-bit tiles are
- * rounded once from that (from the float32 sum where the bias is added). Distance 0 gives +0. Where
- * a causal bias is added, masked elements become -infinity (NaN stays NaN). Fails with
- * NULL_POINTER, OUT_OF_RANGE, OVERFLOW or OVERLAP (strides that write an element twice); all is
- * checked before anything is written. Allocates nothing; threads may work on disjoint tiles. */
+/* Writes or adds the bias of `tile` to `bias`. The value is -(slope * distance): for float64 tiles in
+ * float64; for others the slope and the distance are rounded to float32, the product too, and 16-bit
+ * tiles are rounded once from that (from the float32 sum where the bias is added). Distance 0 gives +0.
+ * Where a causal bias is added, masked elements become -infinity, whatever they were (NaN stays NaN).
+ * Fails with NULL_POINTER, OUT_OF_RANGE, OVERFLOW or OVERLAP (strides that write an element twice); all
+ * is checked before anything is written. Allocates nothing; threads may work on disjoint tiles. */
 POSENC_API POSENC_CHECKED posenc_status posenc_alibi_bias(const posenc_alibi_spec *spec,
                                                           const posenc_bias_tile *tile, void *bias,
                                                           posenc_error *error);

@@ -59,7 +59,8 @@ typedef struct posenc_rows {
  * positions[a * axis_stride + i]. Text under M-RoPE has the same number on every axis.
  *
  * In mode exact a float32, float16 or bfloat16 number is the correctly rounded real value; a float64
- * one is within 1 ulp plus 2^-75 (correctly rounded where there is an attention factor). In mode
+ * one is within 1 ulp plus 2^-75 while the angle stays below 2^48 radians, which every base from 1 on
+ * ensures (correctly rounded where there is an attention factor). In mode
  * float32 the dtype must be float32 or narrower (OUT_OF_RANGE otherwise); 16-bit numbers are rounded
  * from the float32 one. Positions must be within +-POSENC_MAX_POSITION: all are checked before anything
  * is written. `positions`, cos and sin must not overlap one another. Allocates nothing; any number of

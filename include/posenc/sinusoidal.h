@@ -69,10 +69,10 @@ typedef struct posenc_sinusoidal_spec {
 
 /* Writes the rows of `count` positions (any real numbers from -2^40 to 2^40, fractional and negative
  * ones included) to `table`, row i at element i * row_stride (0: dim). float32, float16 and bfloat16
- * values are correctly rounded, float64 ones within 1 ulp plus 2^-75, as long as the angle stays
- * below 2^60 radians.
+ * values are correctly rounded, float64 ones within 1 ulp plus 2^-75, for angles from 2^-60 to 2^48
+ * radians (and 0): beyond, at scales that no model uses, the last place may be off.
  * `positions` may be NULL: then 0, 1, 2, ... `table` must not overlap `positions`. All is checked
- * before anything is written. Fails with NULL_POINTER, OUT_OF_RANGE or OVERFLOW. Computes the
+ * before anything is written. Fails with NULL_POINTER, OUT_OF_RANGE, OVERFLOW or OVERLAP. Computes the
  * frequencies anew in each call (about 10 microseconds per frequency): make the whole table in one
  * call, or one call per thread. Allocates nothing. */
 POSENC_API POSENC_CHECKED posenc_status posenc_sinusoidal(const posenc_sinusoidal_spec *spec,

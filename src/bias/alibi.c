@@ -1,6 +1,7 @@
 /* ALiBi slopes and bias tiles. SPDX-License-Identifier: MIT */
 #include "posenc/alibi.h"
 
+#include "base/checked.h"
 #include "base/memory_map.h"
 #include "base/number_access.h"
 #include "base/power.h"
@@ -147,8 +148,10 @@ static posenc_status penc_tile_resolve(const posenc_bias_tile *tile, const posen
                                  "be from -2^40 to 2^40");
     if (tile->query_stride == 0)
         resolved->query_stride = (ptrdiff_t)tile->keys;
-    if (tile->head_stride == 0)
-        resolved->head_stride = (ptrdiff_t)tile->queries * resolved->query_stride;
+    if (tile->head_stride == 0 &&
+        !penc_offset(tile->queries, resolved->query_stride, 1, &resolved->head_stride))
+        return penc_fail(error, POSENC_OVERFLOW, "tile",
+                         "have sizes and strides whose products fit the address space");
     return POSENC_OK;
 }
 

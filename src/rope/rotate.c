@@ -18,6 +18,8 @@ posenc_status posenc_rotation_of(const posenc_frequencies *frequencies, const po
     posenc_status status = penc_check_struct(rows, sizeof *rows, "rows", error);
     if (status)
         return status;
+    if (!posenc_dtype_bytes(rows->dtype))
+        return penc_fail_integer(error, "rows.dtype", rows->dtype, "be a posenc_dtype");
     if (rows->dtype != POSENC_F32 && rows->dtype != POSENC_F64)
         return penc_fail(error, POSENC_UNSUPPORTED, "rows.dtype",
                          "be float32 or float64 for rows that rotate");
