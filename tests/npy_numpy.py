@@ -24,7 +24,7 @@ DTYPES = {
     "f16": ("<f2", 0x3E00),
     "bf16": ("V2", 0x3FC0),
 }
-SHAPES = [(), (5,), (0, 3), (4, 3), (2, 3, 5)]
+SHAPES = [(), (5,), (0, 3), (4, 3), (2, 3, 5), (2, *[1] * 13, 12)]
 ARRAYS = list(itertools.product(DTYPES, "cf", range(len(SHAPES))))
 
 

@@ -585,6 +585,8 @@ static void faults_in_the_dictionary_are_told_with_their_place(void **state) {
         {"{'fortran_order': ^Tru", "fortran_order", boolean},
         {"{'fortran_order': ^Fals", "fortran_order", boolean},
         {"{'fortran_order': True^r}", "header", comma},
+        {"{'fortran_order': True^", "header", comma},
+        {"{'fortran_order': False^", "header", comma},
         {"{^}", "descr", missing},
         {"{'fortran_order': False, 'shape': (2,), ^}", "descr", missing},
         {"{'descr': '<f4', 'shape': (2,)^}", "fortran_order", missing},
@@ -947,35 +949,46 @@ static void big_endian_files_are_read_in_pieces(void **state) {
     }
 }
 
-/* The bytes that NumPy 2 writes, by hand: elements from byte 128 on, little-endian, and room for the
- * slowest axis to grow. */
+#define ONES "1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, "
+
+/* The bytes that NumPy 2 writes, by hand: elements at a multiple of 64, little-endian, and room for the
+ * axis along which the file may grow to become 21 digits long. */
 static void written_files_have_the_bytes_of_numpy(void **state) {
     (void)state;
     static const struct {
         const char *text;
+        size_t header;
         posenc_dtype dtype;
         int fortran;
-        size_t rank, shape[3];
+        size_t rank, shape[15];
     } known[] = {
-        {"{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }", POSENC_F32, 0, 2, {2, 3}},
-        {"{'descr': '<f8', 'fortran_order': True, 'shape': (2, 3), }", POSENC_F64, 1, 2, {2, 3}},
-        {"{'descr': '<f2', 'fortran_order': False, 'shape': (5,), }", POSENC_F16, 0, 1, {5}},
-        {"{'descr': '<V2', 'fortran_order': False, 'shape': (1, 2, 3), }",
-         POSENC_BF16,
+        {"'<f4', 'fortran_order': False, 'shape': (2, 3), }", 128, POSENC_F32, 0, 2, {2, 3}},
+        {"'<f8', 'fortran_order': True, 'shape': (2, 3), }", 128, POSENC_F64, 1, 2, {2, 3}},
+        {"'<f2', 'fortran_order': False, 'shape': (5,), }", 128, POSENC_F16, 0, 1, {5}},
+        {"'<V2', 'fortran_order': True, 'shape': (1, 2, 3), }", 128, POSENC_BF16, 1, 3, {1, 2, 3}},
+        {"'<f4', 'fortran_order': False, 'shape': (0, 7), }", 128, POSENC_F32, 0, 2, {0, 7}},
+        {"'<f4', 'fortran_order': False, 'shape': (), }", 128, POSENC_F32, 0, 0, {0}},
+        {"'<f4', 'fortran_order': False, 'shape': (2, " ONES "12), }",
+         192,
+         POSENC_F32,
          0,
-         3,
-         {1, 2, 3}},
-        {"{'descr': '<f4', 'fortran_order': False, 'shape': (0, 7), }", POSENC_F32, 0, 2, {0, 7}},
-        {"{'descr': '<f4', 'fortran_order': False, 'shape': (), }", POSENC_F32, 0, 0, {0}},
+         15,
+         {2, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 12}},
+        {"'<f4', 'fortran_order': True, 'shape': (2, " ONES "12), }",
+         128,
+         POSENC_F32,
+         1,
+         15,
+         {2, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 12}},
     };
     for (size_t i = 0; i < COUNT(known); i++) {
         image f = {{0}, 0, 0};
         posenc_npy_info info =
             info_of(known[i].dtype, known[i].fortran, known[i].rank, known[i].shape);
-        size_t length = strlen(known[i].text);
-        add_prefix(&f, 1, 0, 118);
-        add_bytes(&f, known[i].text, length);
-        while (f.size < 127)
+        add_prefix(&f, 1, 0, known[i].header - 10);
+        add_bytes(&f, "{'descr': ", 10);
+        add_bytes(&f, known[i].text, strlen(known[i].text));
+        while (f.size < known[i].header - 1)
             add_bytes(&f, " ", 1);
         add_bytes(&f, "\n", 1);
         fill_pattern(f.bytes + f.size, info.dtype, 0, (size_t)info.count, 0);
@@ -1815,8 +1828,10 @@ static void bad_arguments_of_write_and_commit_are_refused(void **state) {
 /* The arrays of both directions, as in npy_numpy.py: dtype, order and the number of the shape. Elements
  * are the pattern in the order of the file. */
 static const struct {
-    size_t rank, shape[3];
-} numpy_shapes[] = {{0, {0}}, {1, {5}}, {2, {0, 3}}, {2, {4, 3}}, {3, {2, 3, 5}}};
+    size_t rank, shape[15];
+} numpy_shapes[] = {{0, {0}},       {1, {5}},
+                    {2, {0, 3}},    {2, {4, 3}},
+                    {3, {2, 3, 5}}, {15, {2, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 12}}};
 
 enum { NUMPY_ARRAYS = COUNT(dtypes) * 2 * COUNT(numpy_shapes) };
 
