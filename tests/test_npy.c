@@ -949,7 +949,7 @@ static void big_endian_files_are_read_in_pieces(void **state) {
     }
 }
 
-#define ONES "1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, "
+#define ONES "1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, "
 
 /* The bytes that NumPy 2 writes, by hand: elements at a multiple of 64, little-endian, and room for the
  * axis along which the file may grow to become 21 digits long. */
@@ -968,18 +968,19 @@ static void written_files_have_the_bytes_of_numpy(void **state) {
         {"'<V2', 'fortran_order': True, 'shape': (1, 2, 3), }", 128, POSENC_BF16, 1, 3, {1, 2, 3}},
         {"'<f4', 'fortran_order': False, 'shape': (0, 7), }", 128, POSENC_F32, 0, 2, {0, 7}},
         {"'<f4', 'fortran_order': False, 'shape': (), }", 128, POSENC_F32, 0, 0, {0}},
-        {"'<f4', 'fortran_order': False, 'shape': (2, " ONES "12), }",
+        /* long enough for the room to matter, and to be that of the right axis */
+        {"'<f4', 'fortran_order': False, 'shape': (0, " ONES "1000), }",
          192,
          POSENC_F32,
          0,
-         15,
-         {2, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 12}},
-        {"'<f4', 'fortran_order': True, 'shape': (2, " ONES "12), }",
+         14,
+         {0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1000}},
+        {"'<f4', 'fortran_order': True, 'shape': (0, " ONES "1000), }",
          128,
          POSENC_F32,
          1,
-         15,
-         {2, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 12}},
+         14,
+         {0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1000}},
     };
     for (size_t i = 0; i < COUNT(known); i++) {
         image f = {{0}, 0, 0};

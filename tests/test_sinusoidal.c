@@ -406,19 +406,22 @@ static void no_positions_write_nothing(void **state) {
 /* Two rows with their positions next to them, or between them where rows are apart. */
 static void positions_may_lie_beside_the_table_and_between_its_rows(void **state) {
     (void)state;
-    enum { D = 4, STRIDE = 6 };
-    static const ptrdiff_t places[] = {-2, D, STRIDE + D}; /* in elements from the table on */
+    enum { D = 4 };
+    static const struct {
+        ptrdiff_t stride, place; /* place: in elements from the table on */
+    } known[] = {{D, -2}, {D, 2 * D}, {6, -2}, {6, D}, {6, 6 + D}};
+    static const double positions[] = {3.0, 5.0};
     posenc_sinusoidal_spec spec = convention(D, POSENC_SINUSOIDAL_INTERLEAVED, 0, 0);
     double wanted[2 * D];
-    static const double positions[] = {3.0, 5.0};
     assert_int_equal(posenc_sinusoidal(&spec, positions, 2, POSENC_F64, 0, wanted, NULL), 0);
-    for (size_t i = 0; i < COUNT(places); i++) {
-        double memory[2 + STRIDE + D + 2], *table = memory + 2, *beside = table + places[i];
+    for (size_t i = 0; i < COUNT(known); i++) {
+        double memory[16], *table = memory + 2, *beside = table + known[i].place;
         memcpy(beside, positions, sizeof positions);
-        assert_int_equal(posenc_sinusoidal(&spec, beside, 2, POSENC_F64, STRIDE, table, NULL), 0);
+        assert_int_equal(
+            posenc_sinusoidal(&spec, beside, 2, POSENC_F64, known[i].stride, table, NULL), 0);
         assert_memory_equal(beside, positions, sizeof positions);
         assert_memory_equal(table, wanted, sizeof wanted / 2);
-        assert_memory_equal(table + STRIDE, wanted + D, sizeof wanted / 2);
+        assert_memory_equal(table + known[i].stride, wanted + D, sizeof wanted / 2);
     }
 }
 

@@ -25,6 +25,7 @@ posenc_test(rotate_laws SOURCES oracle.c LIBS mpfr gmp)
 posenc_test(rotate_refused SOURCES oracle.c LIBS mpfr gmp)
 posenc_test(sinusoidal SOURCES oracle.c LIBS mpfr gmp)
 posenc_test(alibi SOURCES oracle.c LIBS mpfr gmp)
+posenc_test(table)
 
 # Once for every CPU level; those that this machine lacks skip by name.
 posenc_test(fast_rows)
