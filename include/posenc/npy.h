@@ -70,13 +70,15 @@ POSENC_API POSENC_CHECKED posenc_status posenc_npy_create(const char *path,
 
 /* Writes `count` elements, in the array's dtype and the machine's byte order, from element `first`
  * on. Any order of writes is allowed where the target is a regular file; a pipe takes them in order
- * only, and raises SIGPIPE if nobody reads it. Write every element once: commit counts them. */
+ * only, and raises SIGPIPE if nobody reads it. Write every element exactly once: commit compares their
+ * number alone, so one that was written twice hides one that never was. */
 POSENC_API POSENC_CHECKED posenc_status posenc_npy_write(posenc_npy_writer *writer, uint64_t first,
                                                          size_t count, const void *from,
                                                          posenc_error *error);
 
-/* Flushes, renames to `path` and frees the writer, on failure too (then no file is left behind).
- * Fails with OUT_OF_RANGE if fewer elements were written than the shape says. */
+/* Flushes, renames to `path` and frees the writer, on failure too. Fails with OUT_OF_RANGE if the number
+ * of elements written is not that of the shape, else with IO; `path` is then as it was and no temporary
+ * file is left, except where only the flush of the folder failed after renaming: then `path` is new. */
 POSENC_API POSENC_CHECKED posenc_status posenc_npy_commit(posenc_npy_writer *writer,
                                                           posenc_error *error);
 
