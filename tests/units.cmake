@@ -18,6 +18,8 @@ file(GLOB POSENC_FORMAT_SOURCES CONFIGURE_DEPENDS ${core}/formats/*.c)
 posenc_test(no_memory SOURCES ${POSENC_CORE_SOURCES} ${POSENC_FORMAT_SOURCES}
   LIBS -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=realloc -Wl,--wrap=free)
 posenc_test(npy)
+posenc_test(npy_read)
+posenc_test(npy_write)
 add_test(NAME npy_numpy
   COMMAND python3 ${CMAKE_CURRENT_SOURCE_DIR}/npy_numpy.py $<TARGET_FILE:test_npy>)
 posenc_test(rotate SOURCES oracle.c LIBS mpfr gmp)
