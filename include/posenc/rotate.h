@@ -48,15 +48,22 @@ POSENC_API posenc_tensor posenc_tensor_dense(posenc_dtype dtype, size_t batch, s
 
 /* The cos and sin rows of the tokens at hand and which channels they turn. Plain: made by
  * posenc_rotation_of, or filled by a caller who brings tables of its own (start from
- * POSENC_ROTATION_INIT). It owns nothing; the tables must outlive it. */
+ * POSENC_ROTATION_INIT). It owns nothing; the tables and lists must outlive it.
+ *
+ * Token t of sequence n turns by row t of the sequence's table, unless rows are chosen:
+ *     row_ids:      by row row_ids[n * row_ids_stride + t] (position ids of a table)
+ *     row_starts:   by row row_starts[n] + t (how long each sequence's cache is)
+ *     cu_seqlens:   the tensor's one batch holds sequences one after another, token cu_seqlens[s] being the
+ *                   first of sequence s; by row t - cu_seqlens[s], plus row_starts[s] if that is given too
+ */
 typedef struct posenc_rotation {
     size_t size;     /* sizeof(posenc_rotation), set by POSENC_ROTATION_INIT */
-    const void *cos; /* cos of pair j of token t of sequence n is element
+    const void *cos; /* cos of pair j of row t of sequence n is element
                         n * batch_stride + t * row_stride + j * pair_stride; sin alike */
     const void *sin;
-    posenc_dtype dtype;     /* float64 for float64 tensors, float32 for all others */
-    size_t batch;           /* sequences with rows of their own; 0 or 1: all share the same rows */
-    size_t tokens;          /* rows of a sequence: the tensor's tokens */
+    posenc_dtype dtype; /* float64 for float64 tensors, float32 for all others */
+    size_t batch;       /* sequences with tables of their own; 0 or 1: all share one */
+    size_t tokens;      /* rows of a table: the tensor's tokens, or any number if rows are chosen */
     ptrdiff_t batch_stride; /* in elements; not used if batch is 0 or 1 */
     ptrdiff_t row_stride;   /* in elements; 0: rotary_dim / 2 * pair_stride */
     ptrdiff_t pair_stride;  /* in elements; 0: 1 */
@@ -65,13 +72,21 @@ typedef struct posenc_rotation {
     posenc_pairing pairing;
     double
         attention_factor; /* what the rows contain: 1e-6 ... 1e6; 0: 1. For POSENC_INVERSE only */
+    ptrdiff_t
+        second_stride; /* in elements, from cos and sin of a pair's first channel to those of its
+                                  second; 0: the same numbers. For full-width tables whose halves
+                                  differ: a' = a*c - b*s, b' = b*c2 + a*s2. No rotation then, and
+                                  POSENC_INVERSE is refused */
+    const int64_t *row_ids;    /* of all tokens of the tensor; NULL: none */
+    ptrdiff_t row_ids_stride;  /* in elements, from sequence to sequence; 0: all share one list */
+    const int64_t *row_starts; /* one for each sequence; NULL: none */
+    const int32_t
+        *cu_seqlens; /* sequences + 1 numbers, from 0 up to the tensor's tokens; NULL: none */
+    size_t sequences;
 } posenc_rotation;
 
 #define POSENC_ROTATION_INIT                                                                       \
-    {                                                                                              \
-        sizeof(posenc_rotation), NULL, NULL, POSENC_F32, 0, 0, 0, 0, 0, 0, 0, POSENC_PAIRING_HALF, \
-            0.0                                                                                    \
-    }
+    { .size = sizeof(posenc_rotation) }
 
 /* The rotation of `tokens` rows that posenc_angles wrote (or will write) to `rows`, for the pairing
  * and the channels of `frequencies`; every sequence of a batch shares them. For a batch with
@@ -88,33 +103,74 @@ typedef enum posenc_direction {
     POSENC_BACKWARD = 2 /* the transpose: the gradient with respect to the input */
 } posenc_direction;
 
+/* How the pairs of the output lie. Multi-head latent attention stores pairs and computes on halves. */
+typedef enum posenc_output_pairing {
+    POSENC_OUTPUT_SAME = 0, /* as in the input */
+    POSENC_OUTPUT_HALF = 1,
+    POSENC_OUTPUT_INTERLEAVED = 2
+} posenc_output_pairing;
+
+/* Whether stores go through the caches. Streaming is faster where the output is larger than the caches, and
+ * halves the speed where it is not; it needs an output and strides that are multiples of 64 bytes, and is
+ * left out otherwise. The bytes are the same. */
+typedef enum posenc_stores {
+    POSENC_STORES_AUTO = 0, /* streaming out of place from 16 MiB of output on */
+    POSENC_STORES_CACHED = 1,
+    POSENC_STORES_STREAMING = 2
+} posenc_stores;
+
 /* Options of posenc_rotate; NULL or zeros are the defaults. */
 typedef struct posenc_rotate_options {
-    size_t size;                 /* sizeof(posenc_rotate_options) */
-    posenc_direction direction;  /* 0: forward */
-    const posenc_tensor *output; /* shape and strides of the output; NULL: those of the input. Shape
-                                    and dtype must equal the input's, strides may differ */
+    size_t size;                /* sizeof(posenc_rotate_options) */
+    posenc_direction direction; /* 0: forward */
+    const posenc_tensor
+        *output; /* of the output; NULL: as the input. Its shape must equal the input's,
+                                    strides and dtype may differ. Computed is in float64 for a float64
+                                    input, else in float32 */
+    posenc_output_pairing output_pairing;
+    size_t first_token,
+        token_count; /* the tokens to rotate, of every sequence; 0 and 0: all. A pool of
+                                        threads splits one call into ranges */
+    posenc_stores stores;
 } posenc_rotate_options;
 
 #define POSENC_ROTATE_OPTIONS_INIT                                                                 \
-    { sizeof(posenc_rotate_options), POSENC_FORWARD, NULL }
+    { .size = sizeof(posenc_rotate_options) }
 
 /* Rotates `input`, described by `tensor`, into `output`. Channels outside rotary_start ...
- * rotary_start + rotary_dim - 1 are copied bit for bit. Query and key heads may differ in number:
- * call it once for each with the same rotation.
+ * rotary_start + rotary_dim - 1 are copied bit for bit (converted where the dtypes differ).
  *
- * Aliasing: output may be input with the same strides (in place). Otherwise no element of the
+ * Aliasing: output may be input with the same strides and dtype (in place; with another
+ * output_pairing only for slices of at most 16 KiB). Otherwise no element of the
  * output may be one of the input; views that interleave in memory without sharing elements (q, k
  * and v in one packed array) are accepted where that can be proved from the strides. Strides that
  * write an element twice are refused. cos and sin must not overlap the output. All is checked
- * before anything is written. Fails with NULL_POINTER, OUT_OF_RANGE, OVERFLOW, OVERLAP or
- * UNSUPPORTED. Any size may be 0: nothing is done then. Allocates nothing; threads may work on
+ * before anything is written, whatever the range of tokens. Fails with NULL_POINTER, OUT_OF_RANGE,
+ * OVERFLOW, OVERLAP or UNSUPPORTED; a row that a list chooses outside its table is named with its
+ * index. Any size may be 0: nothing is done then. Allocates nothing; threads may work on
  * disjoint token ranges of one tensor. */
 POSENC_API POSENC_CHECKED posenc_status posenc_rotate(const posenc_rotation *rotation,
                                                       const posenc_tensor *tensor,
                                                       const void *input, void *output,
                                                       const posenc_rotate_options *options,
                                                       posenc_error *error);
+
+/* One of the tensors of posenc_rotate_all. */
+typedef struct posenc_rotate_item {
+    const posenc_tensor *tensor;
+    const void *input;
+    void *output;
+    const posenc_tensor *output_tensor; /* NULL: options.output, or as the input */
+} posenc_rotate_item;
+
+/* Rotates several tensors by the same rotation: queries and keys, whose numbers of heads differ. All of them are
+ * checked, and that no output shares an element with another item's input or output, before anything is
+ * written; an error's place is the item. `count` is at most 8. */
+POSENC_API POSENC_CHECKED posenc_status posenc_rotate_all(const posenc_rotation *rotation,
+                                                          const posenc_rotate_item *items,
+                                                          size_t count,
+                                                          const posenc_rotate_options *options,
+                                                          posenc_error *error);
 
 /* Row primitives, for engines that want nothing else: one head of one token, in plain pointers. x
  * and y are rotary_dim contiguous numbers (y may be x, else they must not overlap), cos and sin

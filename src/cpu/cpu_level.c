@@ -5,21 +5,33 @@
 
 #include "base/fail.h"
 
+#if PENC_X86
+#include <cpuid.h>
+#endif
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const penc_cpu_names[] = {"scalar", "neon", "avx2", "avx512"};
+static const char *const penc_cpu_names[] = {"scalar", "neon", "avx2", "avx512", "avx512bf16"};
 enum { PENC_CPU_LEVELS = sizeof penc_cpu_names / sizeof *penc_cpu_names };
+
+#if PENC_X86
+/* Not every compiler's __builtin_cpu_supports knows it. */
+static int penc_cpu_has_f16c(void) {
+    unsigned a, b, c, d;
+    return __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C);
+}
+#endif
 
 static penc_cpu_level penc_cpu_detect(void) {
 #if PENC_X86
     __builtin_cpu_init();
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
-        __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw"))
-        return PENC_CPU_AVX512;
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+    if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma") || !penc_cpu_has_f16c())
+        return PENC_CPU_SCALAR;
+    if (!__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512dq") ||
+        !__builtin_cpu_supports("avx512vl") || !__builtin_cpu_supports("avx512bw"))
         return PENC_CPU_AVX2;
+    return __builtin_cpu_supports("avx512bf16") ? PENC_CPU_AVX512BF16 : PENC_CPU_AVX512;
 #endif
     return PENC_NEON ? PENC_CPU_NEON : PENC_CPU_SCALAR;
 }
@@ -61,6 +73,6 @@ posenc_status posenc_cpu_check(posenc_error *error) {
     const char *text = getenv("POSENC_CPU");
     if (text && penc_cpu_wanted(text) < 0)
         return penc_fail(error, POSENC_OUT_OF_RANGE, "the environment variable POSENC_CPU",
-                         "be scalar, neon, avx2 or avx512");
+                         "be scalar, neon, avx2, avx512 or avx512bf16");
     return POSENC_OK;
 }

@@ -18,12 +18,13 @@
 typedef enum penc_cpu_level {
     PENC_CPU_SCALAR = 0,
     PENC_CPU_NEON = 1,
-    PENC_CPU_AVX2 = 2,
-    PENC_CPU_AVX512 = 3
+    PENC_CPU_AVX2 = 2,      /* with FMA and F16C */
+    PENC_CPU_AVX512 = 3,    /* F, DQ, VL and BW */
+    PENC_CPU_AVX512BF16 = 4 /* with the conversion to bfloat16 */
 } penc_cpu_level;
 
 /* The best level of this machine, or the one that the environment variable POSENC_CPU names (scalar, neon,
- * avx2, avx512) where that is lower; scalar where it names none or another machine's. Looked up once. */
+ * avx2, avx512, avx512bf16) where that is lower; scalar where it names none or another machine's. Looked up once. */
 penc_cpu_level penc_cpu_level_now(void);
 
 #endif

@@ -1,35 +1,79 @@
-/* Rotating all heads of one token, in pointers and counts: no specs, no checks.
+/* Rotating all heads of some tokens, in pointers and counts: no specs, no checks.
  * SPDX-License-Identifier: MIT */
 #ifndef PENC_ROTATE_KERNELS_H
 #define PENC_ROTATE_KERNELS_H
 
+#include "cpu/cpu_level.h"
 #include "posenc/dtype.h"
 
-/* Pair j of head h is channels j * step and j * step + gap, in elements from x + h * head. */
+enum { PENC_DTYPES = 4 }; /* numbers of posenc_dtype run from 0 on */
+
+/* Pair j of head h of token t is channels j * step and j * step + gap, in elements from
+ * x + t * token + h * head. */
 typedef struct penc_side {
-    ptrdiff_t head, step, gap;
+    ptrdiff_t token, head, step, gap;
 } penc_side;
 
-/* One token: x and y at its first rotating channel, cos and sin at its row. */
+/* cos and sin of pair j of token t are element t * token + j * pair; those of its second channel stand `second`
+ * elements behind (0 where both channels turn by the same numbers, as in every rotation). If `rows` is not NULL
+ * token t's row begins at rows[t] instead. */
+typedef struct penc_table_side {
+    ptrdiff_t token, pair, second;
+    const ptrdiff_t *rows;
+} penc_table_side;
+
+/* x and y at the first rotating channel of the first token and head. */
 typedef struct penc_rotate_job {
-    size_t heads, pairs;
-    penc_side x_side, y_side;
-    ptrdiff_t pair_stride; /* of cos and sin */
-    int transpose;         /* 1: rotate by the negated angle */
-    double scale;          /* multiplies every result, rounded once more; not if it is 1 */
+    size_t tokens, heads, pairs;
+    penc_side x, y;
+    penc_table_side table;
+    int transpose; /* 1: by the transposed matrix, which turns back */
+    int stream;    /* 1: stores bypass the caches; y and its strides are multiples of 64 bytes */
+    double scale;  /* multiplies every result, rounded once more; not if it is 1 */
 } penc_rotate_job;
 
 typedef void penc_rotate_kernel(const penc_rotate_job *job, const void *x, const void *cos,
                                 const void *sin, void *y);
 
-/* Every kernel: suffix and dtype. */
-#define PENC_ROTATE_KERNELS(X)                                                                     \
-    X(f32, POSENC_F32)                                                                             \
-    X(f64, POSENC_F64)                                                                             \
-    X(f16, POSENC_F16)                                                                             \
-    X(bf16, POSENC_BF16)
+static inline ptrdiff_t penc_table_row(const penc_rotate_job *job, size_t token) {
+    return job->table.rows ? job->table.rows[token] : (ptrdiff_t)token * job->table.token;
+}
 
-/* NULL for a number that is no dtype. */
-penc_rotate_kernel *penc_rotate_kernel_of(posenc_dtype dtype);
+/* The reference, for any job: from dtype `from` to dtype `to`. Computes in float64 if `from` is float64, else in
+ * float32; cos and sin are of that type. Both are posenc_dtypes. */
+penc_rotate_kernel *penc_rotate_scalar_of(posenc_dtype from, posenc_dtype to);
+
+/* How the channels of a side lie: step 1 and any gap, or step 2 and gap 1. */
+typedef enum penc_channel_order { PENC_HALVES = 0, PENC_PAIRS = 1 } penc_channel_order;
+
+/* A vector kernel: for table.pair 1, table.second 0, transpose 0 and those channel orders. */
+typedef penc_rotate_kernel *penc_rotate_set[PENC_DTYPES][PENC_DTYPES][2][2];
+
+/* Every instance: suffix and level, from worst to best. */
+#if PENC_X86
+#define PENC_ROTATE_INSTANCES(X)                                                                   \
+    X(avx2, PENC_CPU_AVX2)                                                                         \
+    X(avx512, PENC_CPU_AVX512)                                                                     \
+    X(avx512bf16, PENC_CPU_AVX512BF16)
+#elif PENC_NEON
+#define PENC_ROTATE_INSTANCES(X) X(neon, PENC_CPU_NEON)
+#else
+#define PENC_ROTATE_INSTANCES(X)
+#endif
+
+#define PENC_ROTATE_DECLARE(suffix, level) extern const penc_rotate_set penc_rotate_##suffix##_set;
+PENC_ROTATE_INSTANCES(PENC_ROTATE_DECLARE)
+#undef PENC_ROTATE_DECLARE
+
+/* That of the CPU level in use; NULL if there is none. */
+penc_rotate_kernel *penc_rotate_vector_of(posenc_dtype from, penc_channel_order from_order,
+                                          posenc_dtype to, penc_channel_order to_order);
+
+/* After streaming stores, before another thread may read them. */
+static inline void penc_finish_streaming(void) {
+#if PENC_X86
+    __builtin_ia32_sfence();
+#endif
+}
 
 #endif

@@ -1,0 +1,27 @@
+/* The rotation kernels in avx2 instructions. SPDX-License-Identifier: MIT */
+#include "kernels/rotate_vocabulary.h"
+
+#if PENC_X86
+#include <immintrin.h>
+
+/* For the functions of this file only: the library itself is compiled for any CPU. */
+#if defined(__clang__)
+#pragma clang attribute push(__attribute__((target("avx2,fma,f16c"))), apply_to = function)
+#else
+#pragma GCC push_options
+#pragma GCC target("avx2,fma,f16c")
+#endif
+
+#define NAME(what) penc_rotate_avx2_##what
+#include "kernels/rotate_avx2_vocabulary.inc"
+
+#include "kernels/rotate_vector.inc"
+
+#include "kernels/rotate_end.inc"
+
+#if defined(__clang__)
+#pragma clang attribute pop
+#else
+#pragma GCC pop_options
+#endif
+#endif

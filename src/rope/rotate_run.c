@@ -1,0 +1,269 @@
+/* Carrying out a checked rotation: blocks of tokens to kernels, prepared rows, and the channels that do not
+ * turn. SPDX-License-Identifier: MIT */
+#include "rope/rotate_run.h"
+
+#include "base/number_access.h"
+#include "kernels/rotate_kernels.h"
+
+#include <string.h>
+
+/* Tokens that go to a kernel at once: their rows stay in the first cache while head after head passes. */
+enum { BLOCK = 16 };
+
+/* What all blocks of a call share. */
+typedef struct penc_rotate_call {
+    const penc_rotate_plan *plan;
+    penc_rotate_kernel *kernel;
+    penc_rotate_job job;
+    int prepare; /* rows are copied for the kernel, side by side, sin negated for the transpose */
+    int heads_outside;
+    size_t pairs; /* at most as many at once */
+    size_t sequence;
+    ptrdiff_t from_bytes, to_bytes, table_bytes;
+} penc_rotate_call;
+
+/* Tokens from `token` on of one sequence of the batch. */
+typedef struct penc_token_block {
+    size_t batch, token, count;
+    ptrdiff_t rows[BLOCK]; /* in elements from cos and sin */
+} penc_token_block;
+
+static penc_side penc_side_of(const posenc_tensor *tensor, posenc_pairing pairing, size_t pairs) {
+    ptrdiff_t channel = tensor->strides[POSENC_AXIS_HEAD_DIM];
+    penc_side side = {tensor->strides[POSENC_AXIS_TOKENS], tensor->strides[POSENC_AXIS_HEADS],
+                      channel, channel * (ptrdiff_t)pairs};
+    if (pairing == POSENC_PAIRING_INTERLEAVED) {
+        side.step = 2 * channel;
+        side.gap = channel;
+    }
+    return side;
+}
+
+/* Bytes from the data pointer to an element. */
+static ptrdiff_t penc_element_at(const posenc_tensor *tensor, size_t batch, size_t token,
+                                 size_t head, size_t channel) {
+    return ((ptrdiff_t)batch * tensor->strides[POSENC_AXIS_BATCH] +
+            (ptrdiff_t)token * tensor->strides[POSENC_AXIS_TOKENS] +
+            (ptrdiff_t)head * tensor->strides[POSENC_AXIS_HEADS] +
+            (ptrdiff_t)channel * tensor->strides[POSENC_AXIS_HEAD_DIM]) *
+           (ptrdiff_t)posenc_dtype_bytes(tensor->dtype);
+}
+
+/* Streaming stores need an output whose every vector is aligned. */
+static int penc_is_aligned(const penc_rotate_call *call) {
+    const penc_rotate_plan *plan = call->plan;
+    uintptr_t odd =
+        (uintptr_t)(plan->output + penc_element_at(plan->y, 0, 0, 0, plan->rotation.rotary_start));
+    for (int axis = POSENC_AXIS_BATCH; axis <= POSENC_AXIS_HEADS; axis++) {
+        if (plan->y->shape[axis] > 1)
+            odd |= (uintptr_t)(plan->y->strides[axis] * call->to_bytes);
+    }
+    if (plan->y_pairing == POSENC_PAIRING_HALF)
+        odd |= (uintptr_t)(call->job.y.gap * call->to_bytes);
+    return odd % 64 == 0;
+}
+
+static penc_rotate_call penc_start_call(const penc_rotate_plan *plan) {
+    const posenc_rotation *rotation = &plan->rotation;
+    const posenc_tensor *x = plan->x, *y = plan->y;
+    size_t pairs = rotation->rotary_dim / 2;
+    penc_rotate_call call = {.plan = plan, .sequence = 0, .pairs = pairs};
+    call.from_bytes = (ptrdiff_t)posenc_dtype_bytes(x->dtype);
+    call.to_bytes = (ptrdiff_t)posenc_dtype_bytes(y->dtype);
+    call.table_bytes = (ptrdiff_t)posenc_dtype_bytes(rotation->dtype);
+    call.job = (penc_rotate_job){
+        .heads = x->shape[POSENC_AXIS_HEADS],
+        .pairs = pairs,
+        .x = penc_side_of(x, rotation->pairing, pairs),
+        .y = penc_side_of(y, plan->y_pairing, pairs),
+        .table = {0, rotation->pair_stride, rotation->second_stride, NULL},
+        .transpose = plan->transpose,
+        .scale = plan->scale,
+    };
+    call.heads_outside = call.job.heads > 1 && call.job.x.token < call.job.x.head;
+    int dense = x->strides[POSENC_AXIS_HEAD_DIM] == 1 && y->strides[POSENC_AXIS_HEAD_DIM] == 1 &&
+                rotation->second_stride == 0;
+    if (dense)
+        call.kernel = penc_rotate_vector_of(x->dtype, (penc_channel_order)rotation->pairing,
+                                            y->dtype, (penc_channel_order)plan->y_pairing);
+    if (!call.kernel) {
+        call.kernel = penc_rotate_scalar_of(x->dtype, y->dtype);
+        return call;
+    }
+    call.prepare = plan->transpose || rotation->pair_stride != 1;
+    call.job.transpose = 0;
+    call.job.table.pair = 1;
+    size_t room = PENC_SCRATCH_BYTES / (size_t)call.table_bytes;
+    if (call.prepare && call.pairs > room)
+        call.pairs = room;
+    call.job.stream = plan->streaming && penc_is_aligned(&call);
+    return call;
+}
+
+/* --- Rows ------------------------------------------------------------------------------------- */
+
+/* The row of a token within its table; tokens of ragged sequences are asked for in rising order. */
+static ptrdiff_t penc_row_of(penc_rotate_call *call, size_t batch, size_t token) {
+    const posenc_rotation *rotation = &call->plan->rotation;
+    if (rotation->row_ids)
+        return (ptrdiff_t)
+            rotation->row_ids[(ptrdiff_t)batch * rotation->row_ids_stride + (ptrdiff_t)token];
+    if (rotation->cu_seqlens) {
+        while (token >= (size_t)rotation->cu_seqlens[call->sequence + 1])
+            call->sequence++;
+        ptrdiff_t start =
+            rotation->row_starts ? (ptrdiff_t)rotation->row_starts[call->sequence] : 0;
+        return start + (ptrdiff_t)token - rotation->cu_seqlens[call->sequence];
+    }
+    return (rotation->row_starts ? (ptrdiff_t)rotation->row_starts[batch] : 0) + (ptrdiff_t)token;
+}
+
+static penc_token_block penc_next_block(penc_rotate_call *call, size_t batch, size_t token) {
+    const penc_rotate_plan *plan = call->plan;
+    const posenc_rotation *rotation = &plan->rotation;
+    size_t left = plan->first + plan->count - token;
+    size_t most = BLOCK;
+    if (call->prepare) {
+        size_t room = PENC_SCRATCH_BYTES / (size_t)call->table_bytes / call->pairs;
+        most = room < most ? room : most;
+    }
+    penc_token_block block = {.batch = batch, .token = token, .count = left < most ? left : most};
+    ptrdiff_t table = rotation->batch > 1 ? (ptrdiff_t)batch * rotation->batch_stride : 0;
+    for (size_t i = 0; i < block.count; i++)
+        block.rows[i] = table + penc_row_of(call, batch, token + i) * rotation->row_stride;
+    return block;
+}
+
+/* Copies pairs first ... first + count - 1 of the block's rows side by side. */
+#define PENC_PREPARE_ROWS(name, real)                                                              \
+    static void name(const penc_rotate_call *call, const penc_token_block *block, size_t first,    \
+                     size_t count, real *cos_rows, real *sin_rows) {                               \
+        const posenc_rotation *rotation = &call->plan->rotation;                                   \
+        real sign = call->plan->transpose ? -1 : 1;                                                \
+        for (size_t i = 0; i < block->count; i++) {                                                \
+            ptrdiff_t row = block->rows[i] + (ptrdiff_t)first * rotation->pair_stride;             \
+            const real *cos = (const real *)rotation->cos + row;                                   \
+            const real *sin = (const real *)rotation->sin + row;                                   \
+            for (size_t j = 0; j < count; j++) {                                                   \
+                cos_rows[i * count + j] = cos[(ptrdiff_t)j * rotation->pair_stride];               \
+                sin_rows[i * count + j] = sign * sin[(ptrdiff_t)j * rotation->pair_stride];        \
+            }                                                                                      \
+        }                                                                                          \
+    }
+PENC_PREPARE_ROWS(penc_prepare_floats, float)
+PENC_PREPARE_ROWS(penc_prepare_doubles, double)
+
+/* --- Blocks ------------------------------------------------------------------------------------ */
+
+/* In place with another order of channels: head by head through a copy. */
+static void penc_rearrange(const penc_rotate_call *call, const penc_rotate_job *job, char *data,
+                           const char *cos, const char *sin) {
+    double slice[PENC_SCRATCH_BYTES / sizeof(double)];
+    penc_rotate_job one = *job;
+    ptrdiff_t bytes = call->from_bytes;
+    ptrdiff_t channel = call->plan->x->strides[POSENC_AXIS_HEAD_DIM];
+    one.tokens = one.heads = 1;
+    one.stream = 0;
+    one.x.step = job->x.step / channel;
+    one.x.gap = job->x.gap / channel;
+    for (size_t i = 0; i < job->tokens * job->heads; i++) {
+        ptrdiff_t token = (ptrdiff_t)(i / job->heads), head = (ptrdiff_t)(i % job->heads);
+        char *at = data + (token * job->x.token + head * job->x.head) * bytes;
+        ptrdiff_t row = penc_table_row(job, (size_t)token) * call->table_bytes;
+        for (ptrdiff_t c = 0; c < 2 * (ptrdiff_t)job->pairs; c++)
+            memcpy((char *)slice + c * bytes, at + c * channel * bytes, (size_t)bytes);
+        one.table.rows = NULL;
+        call->kernel(&one, slice, cos + row, sin + row, at);
+    }
+}
+
+static void penc_run_kernel(const penc_rotate_call *call, const penc_rotate_job *job, const char *x,
+                            const char *cos, const char *sin, char *y) {
+    if (call->plan->in_place && call->plan->y_pairing != call->plan->rotation.pairing) {
+        penc_rearrange(call, job, y, cos, sin);
+        return;
+    }
+    if (!call->heads_outside) {
+        call->kernel(job, x, cos, sin, y);
+        return;
+    }
+    penc_rotate_job one = *job;
+    one.heads = 1;
+    for (size_t head = 0; head < job->heads; head++)
+        call->kernel(&one, x + (ptrdiff_t)head * job->x.head * call->from_bytes, cos, sin,
+                     y + (ptrdiff_t)head * job->y.head * call->to_bytes);
+}
+
+/* Pairs first ... first + count - 1 of a block. */
+static void penc_rotate_block(const penc_rotate_call *call, const penc_token_block *block,
+                              size_t first, size_t count) {
+    const penc_rotate_plan *plan = call->plan;
+    size_t start = plan->rotation.rotary_start;
+    ptrdiff_t pair = (ptrdiff_t)first;
+    penc_rotate_job job = call->job;
+    job.tokens = block->count;
+    job.pairs = count;
+    const char *x = plan->input + penc_element_at(plan->x, block->batch, block->token, 0, start) +
+                    pair * job.x.step * call->from_bytes;
+    char *y = plan->output + penc_element_at(plan->y, block->batch, block->token, 0, start) +
+              pair * job.y.step * call->to_bytes;
+    if (!call->prepare) {
+        job.table.rows = block->rows;
+        penc_run_kernel(call, &job, x, plan->rotation.cos, plan->rotation.sin, y);
+        return;
+    }
+    double cos[PENC_SCRATCH_BYTES / sizeof(double)], sin[PENC_SCRATCH_BYTES / sizeof(double)];
+    if (plan->rotation.dtype == POSENC_F64)
+        penc_prepare_doubles(call, block, first, count, cos, sin);
+    else
+        penc_prepare_floats(call, block, first, count, (float *)cos, (float *)sin);
+    job.table.token = (ptrdiff_t)count;
+    penc_run_kernel(call, &job, x, (const char *)cos, (const char *)sin, y);
+}
+
+/* Copies channels first ... last - 1 of all heads of a block's tokens: as bytes, so that no float is loaded and
+ * a signalling NaN stays what it is; converted where the dtypes differ. */
+static void penc_copy_channels(const penc_rotate_call *call, const penc_token_block *block,
+                               size_t first, size_t last) {
+    const posenc_tensor *x = call->plan->x, *y = call->plan->y;
+    int alike = x->dtype == y->dtype;
+    int dense =
+        alike && x->strides[POSENC_AXIS_HEAD_DIM] == 1 && y->strides[POSENC_AXIS_HEAD_DIM] == 1;
+    size_t heads = x->shape[POSENC_AXIS_HEADS], run = dense ? last - first : 1;
+    for (size_t i = 0; i < block->count * heads && first < last; i++) {
+        size_t token = block->token + i / heads, head = i % heads;
+        const char *from = call->plan->input + penc_element_at(x, block->batch, token, head, first);
+        char *to = call->plan->output + penc_element_at(y, block->batch, token, head, first);
+        for (size_t channel = first; channel < last; channel += run) {
+            if (alike)
+                memcpy(to, from, run * (size_t)call->from_bytes);
+            else
+                penc_store_number(to, y->dtype, 0, penc_load_number(from, x->dtype, 0));
+            from += x->strides[POSENC_AXIS_HEAD_DIM] * call->from_bytes;
+            to += y->strides[POSENC_AXIS_HEAD_DIM] * call->to_bytes;
+        }
+    }
+}
+
+void penc_run_plan(const penc_rotate_plan *plan) {
+    if (plan->empty || plan->count == 0)
+        return;
+    penc_rotate_call call = penc_start_call(plan);
+    size_t start = plan->rotation.rotary_start, end = start + plan->rotation.rotary_dim;
+    size_t pairs = plan->rotation.rotary_dim / 2;
+    for (size_t batch = 0; batch < plan->x->shape[POSENC_AXIS_BATCH]; batch++) {
+        for (size_t done = 0; done < plan->count;) {
+            penc_token_block block = penc_next_block(&call, batch, plan->first + done);
+            for (size_t first = 0; first < pairs; first += call.pairs)
+                penc_rotate_block(&call, &block, first,
+                                  pairs - first < call.pairs ? pairs - first : call.pairs);
+            if (!plan->in_place) {
+                penc_copy_channels(&call, &block, 0, start);
+                penc_copy_channels(&call, &block, end, plan->x->shape[POSENC_AXIS_HEAD_DIM]);
+            }
+            done += block.count;
+        }
+    }
+    if (call.job.stream)
+        penc_finish_streaming();
+}
