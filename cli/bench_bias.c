@@ -104,7 +104,8 @@ static int tile_is_right(const bias_task *task, size_t index, const char *tile, 
         size_t query = tile_query(task, index) + i / keys, key = i % keys;
         double wanted = bias_of(task, head, query, key);
         double got = bench_number(tile, task->c->dtype, i);
-        if (got == wanted || fabs(got - wanted) <= 0x1p-23 * fabs(wanted))
+        double limit = isfinite(wanted) ? 0x1p-23 * fabs(wanted) : 0.0;
+        if (got == wanted || fabs(got - wanted) <= limit)
             continue;
         fprintf(stderr,
                 "posenc bench: wrong: bias of head %zu, query %zu, key %zu is %.9g, not %.9g\n",
