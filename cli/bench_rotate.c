@@ -115,7 +115,8 @@ static pair_place place_of(const rotate_task *task, size_t index) {
     return p;
 }
 
-/* Turns one pair `calls` times as posenc/rotate.h says: products and sums in float32, 16 bits rounded once. */
+/* Turns one pair `calls` times as posenc/rotate.h says: products and sums in float32, 16 bits rounded
+ * once. */
 static void turn(posenc_dtype dtype, float cosine, float sine, size_t calls, double pair[2]) {
     for (size_t i = 0; i < calls; i++) {
         float a = (float)pair[0], b = (float)pair[1];
