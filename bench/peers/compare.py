@@ -112,6 +112,7 @@ def machine(posenc):
         except importlib.metadata.PackageNotFoundError:
             pass
     return {"cpu": cpu_name(), "cores": os.cpu_count(), "posenc_cpu": posenc.cpu,
+            "glibc_tunables": os.environ.get("GLIBC_TUNABLES", "none"),
             "system": platform.platform(), "load": os.getloadavg()[0], "versions": versions,
             "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="minutes")}
 
@@ -130,7 +131,8 @@ def markdown(report):
     about = report["machine"]
     lines = [f"{about['cpu']}, {about['cores']} cores, {about['system']}; {about['date']}.",
              ", ".join(f"{name} {version}" for name, version in about["versions"].items())
-             + f"; posenc's CPU level {about['posenc_cpu']}.",
+             + f"; posenc's CPU level {about['posenc_cpu']}; "
+             f"GLIBC_TUNABLES {about['glibc_tunables']}.",
              f"One thread each, {HEADS} heads x {HEAD_DIM}, medians of {report['rounds']} rounds in turn; "
              "[least .. most] over the rounds.", ""]
     for key, rows in itertools.groupby(report["results"], lambda r: (r["dtype"], r["pairing"], r["tokens"])):
