@@ -573,6 +573,19 @@ def test_bench_measures_rows_against_memset():
         assert abs(c["nanoseconds"] / 64 / c["nanoseconds_per_pair"] - 1) < 1e-9
 
 
+def test_bench_finds_one_wrong_bit_in_what_it_has_timed():
+    wrong = os.environ.get("POSENC_WRONG_ROTATE")
+    if not wrong:
+        return "no shared library to put a wrong one before"
+    for dtype in ("f32", "f16", "bf16"):
+        words = f"bench --quick --json --tokens 32 --head-dim 80 --place out --pairing half --dtype {dtype}"
+        done = subprocess.run([POSENC, *words.split()], capture_output=True, text=True, cwd=HERE,
+                              env={**os.environ, "LD_PRELOAD": wrong})
+        assert done.returncode == 1, done
+        assert json.loads(done.stdout) == [] and done.stderr.count("\n") == 1, done
+        assert f"wrong: {dtype}, half, token 31, head 31, pair 39 is" in done.stderr, done.stderr
+
+
 def test_bench_refuses_what_it_has_not():
     refused("bench --quick --tokens 3", "no case", "--help")
     refused("bench --quick --work bias --pairing half", "no case")
