@@ -10,7 +10,8 @@
     X(frequencies)                                                                                 \
     X(angles)                                                                                      \
     X(rotate)                                                                                      \
-    X(alibi)
+    X(alibi)                                                                                       \
+    X(bench)
 
 #define CLI_DECLARE(name) extern const cli_command command_##name;
 CLI_COMMANDS(CLI_DECLARE)

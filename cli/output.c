@@ -76,6 +76,16 @@ void json_integer(const char *key, int64_t value) {
     printf("%" PRId64, value);
 }
 
+void json_boolean(const char *key, int value) {
+    begin_value(key);
+    fputs(value ? "true" : "false", stdout);
+}
+
+void json_null(const char *key) {
+    begin_value(key);
+    fputs("null", stdout);
+}
+
 void json_end(void) {
     putchar('\n');
     holds_value = 0;

@@ -15,6 +15,8 @@ void json_close(void);
 void json_string(const char *key, const char *value);
 void json_number(const char *key, double value);
 void json_integer(const char *key, int64_t value);
+void json_boolean(const char *key, int value);
+void json_null(const char *key);
 /* Ends the line after the outermost value. */
 void json_end(void);
 

@@ -447,7 +447,7 @@ def test_numbers_read_back_to_the_same_bits():
 
 def test_help_and_version():
     assert call("--version")[0].startswith("posenc 0.")
-    commands = ("demo", "sinusoidal", "frequencies", "angles", "rotate", "alibi")
+    commands = ("demo", "sinusoidal", "frequencies", "angles", "rotate", "alibi", "bench")
     for text in [call("--help")[0]] + [call(f"{c} --help")[0] for c in commands]:
         assert "usage: posenc" in text
         assert max(map(len, text.splitlines())) <= 80
@@ -535,6 +535,68 @@ def test_output_can_go_to_a_device_or_a_pipe():
     full = subprocess.run(f"'{POSENC}' frequencies --head-dim 128 > /dev/full", shell=True,
                           capture_output=True, text=True)
     assert full.returncode == 2 and "standard output" in full.stderr
+
+
+BENCH_FIELDS = {"work": str, "dtype": str, "pairing": str, "tokens": int, "heads": int, "head_dim": int,
+                "order": str, "in_place": bool, "threads": int, "gb_per_s": float, "memcpy_gb_per_s": float,
+                "copy_loop_gb_per_s": float, "ratio": float, "ratio_least": float, "ratio_most": float,
+                "nanoseconds": float}
+
+
+def test_bench_measures_the_cases_that_are_asked_for():
+    shape = "bench --quick --tokens 1 --head-dim 128 --work rotate"
+    cases = answer(shape)
+    seen = {(c["dtype"], c["pairing"], c["in_place"]) for c in cases}
+    assert len(cases) == len(seen) == 12 and {d for d, _, _ in seen} == {"f32", "f16", "bf16"}
+    for c in cases:
+        for field, kind in BENCH_FIELDS.items():
+            assert type(c[field]) is kind, (field, c)
+        assert (c["work"], c["tokens"], c["heads"], c["head_dim"]) == ("rotate", 1, 32, 128)
+        assert c["order"] == "tokens" and c["threads"] == 1 and c["memset_gb_per_s"] is None
+        assert 0 < c["ratio_least"] <= c["ratio"] <= c["ratio_most"]
+        moved = 2 * 32 * 128 * (4 if c["dtype"] == "f32" else 2)
+        assert abs(c["gb_per_s"] * c["nanoseconds"] / moved - 1) < 1e-9, c
+    (one,) = answer(shape + " --dtype bf16 --pairing neox --place in")
+    assert (one["dtype"], one["pairing"], one["in_place"]) == ("bf16", "half", True)
+    moved = answer("bench --quick --tokens 32 --order heads --dtype f32 --threads 2")
+    assert len(moved) == 4 and {(c["order"], c["threads"]) for c in moved} == {("heads", 2)}
+    text = call(shape)[0]
+    assert max(map(len, text.splitlines())) <= 80 and "\nrotate, f16, interleaved\n" in text
+
+
+def test_bench_measures_rows_against_memset():
+    cases = answer("bench --quick --work angles --tokens 1")
+    assert {(c["dtype"], c["mode"], c["first_position"]) for c in cases} == {
+        (d, "exact", p) for d in ("f32", "f16", "bf16", "f64") for p in (0, 1000000)} | {("f32", "float32", 0)}
+    for c in cases:
+        assert c["memset_gb_per_s"] > 0 and c["pairing"] is c["heads"] is c["memcpy_gb_per_s"] is None
+        assert abs(c["nanoseconds"] / 64 / c["nanoseconds_per_pair"] - 1) < 1e-9
+
+
+def test_bench_finds_one_wrong_bit_in_what_it_has_timed():
+    wrong = os.environ.get("POSENC_WRONG_ROTATE")
+    if not wrong:
+        return "no shared library to put a wrong one before"
+    for dtype in ("f32", "f16", "bf16"):
+        words = f"bench --quick --json --tokens 32 --head-dim 80 --place out --pairing half --dtype {dtype}"
+        done = subprocess.run([POSENC, *words.split()], capture_output=True, text=True, cwd=HERE,
+                              env={**os.environ, "LD_PRELOAD": wrong})
+        assert done.returncode == 1, done
+        assert json.loads(done.stdout) == [] and done.stderr.count("\n") == 1, done
+        assert f"wrong: {dtype}, half, token 31, head 31, pair 39 is" in done.stderr, done.stderr
+
+
+def test_bench_refuses_what_it_has_not():
+    refused("bench --quick --tokens 3", "no case", "--help")
+    refused("bench --quick --work bias --pairing half", "no case")
+    refused("bench --quick --work swim", "rotate, angles, bias")
+    refused("bench --quick --order rows", "tokens, heads")
+    refused("bench --quick --place there", "out, in")
+    refused("bench --quick --dtype f8", "f64, f32, f16, bf16")
+    refused("bench --quick --pairing consecutive", "opposite")
+    refused("bench --quick --tokens 0", "--tokens", "from 1 on")
+    refused("bench --quick --threads x", "--threads")
+    refused("bench --quick 4096", "4096")
 
 
 def test_empty_arrays_pass_through():

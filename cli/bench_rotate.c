@@ -1,0 +1,185 @@
+/* posenc bench: rotations against memcpy. SPDX-License-Identifier: MIT */
+#include "bench.h"
+
+#include "bench_check.h"
+#include "bench_copy.h"
+#include "bench_rows.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The first token's position: at 0 nothing turns, and nothing would be checked. */
+enum { FIRST_POSITION = 1000 };
+
+typedef struct rotate_task {
+    const bench_job *job;
+    const bench_case *c;
+    posenc_rotation rotation;
+    posenc_tensor tensor;
+    const char *from;
+    char *to;
+    size_t bytes;
+    char *rows; /* cos, then sin */
+    int64_t *positions;
+    posenc_frequencies *frequencies;
+} rotate_task;
+
+static int rotate_all(const rotate_task *task, const posenc_rotation *rotation,
+                      const posenc_tensor *tensor, size_t offset) {
+    posenc_error error;
+    if (posenc_rotate(rotation, tensor, task->from + offset, task->to + offset, NULL, &error))
+        return cli_fail_error(task->job->arguments, NULL, &error);
+    return CLI_DONE;
+}
+
+/* A range of tokens; all of them take what is ready. */
+static int rotate_tokens(void *context, size_t first, size_t count) {
+    const rotate_task *task = context;
+    if (count == task->c->tokens)
+        return rotate_all(task, &task->rotation, &task->tensor, 0);
+    posenc_rotation rotation = task->rotation;
+    posenc_tensor tensor = task->tensor;
+    size_t row_bytes = task->c->head_dim / 2 * posenc_dtype_bytes(rotation.dtype);
+    rotation.cos = (const char *)rotation.cos + first * row_bytes;
+    rotation.sin = (const char *)rotation.sin + first * row_bytes;
+    rotation.tokens = tensor.shape[POSENC_AXIS_TOKENS] = count;
+    size_t step = (size_t)tensor.strides[POSENC_AXIS_TOKENS] * posenc_dtype_bytes(tensor.dtype);
+    return rotate_all(task, &rotation, &tensor, first * step);
+}
+
+/* In place every timing begins with the same numbers. */
+static void restore(void *context) {
+    const rotate_task *task = context;
+    if (task->c->in_place)
+        memcpy(task->to, task->job->input, task->bytes);
+}
+
+static posenc_tensor tensor_of(const bench_case *c) {
+    posenc_tensor tensor = posenc_tensor_dense(c->dtype, 1, c->tokens, c->heads, c->head_dim);
+    if (c->order == BENCH_HEADS_FIRST) {
+        tensor.strides[POSENC_AXIS_TOKENS] = (ptrdiff_t)c->head_dim;
+        tensor.strides[POSENC_AXIS_HEADS] = (ptrdiff_t)(c->tokens * c->head_dim);
+    }
+    return tensor;
+}
+
+static posenc_rows rows_of(const rotate_task *task) {
+    posenc_rows rows = POSENC_ROWS_INIT;
+    rows.cos = task->rows;
+    rows.sin = task->rows + task->c->tokens * task->c->head_dim / 2 * sizeof(float);
+    return rows;
+}
+
+static int make_task(const bench_job *job, const bench_case *c, rotate_task *task) {
+    *task = (rotate_task){.job = job, .c = c, .tensor = tensor_of(c)};
+    task->bytes = bench_case_bytes(c);
+    task->to = job->output;
+    task->from = c->in_place ? job->output : job->input;
+    task->rows = malloc(c->tokens * c->head_dim * sizeof(float));
+    task->positions = malloc(c->tokens * sizeof *task->positions);
+    if (!task->rows || !task->positions)
+        return cli_fail(job->arguments, "no memory for %zu rows", c->tokens);
+    for (size_t i = 0; i < c->tokens; i++)
+        task->positions[i] = FIRST_POSITION + (int64_t)i;
+    posenc_rows rows = rows_of(task);
+    posenc_error error;
+    if (bench_frequencies(c->head_dim, c->pairing, &task->frequencies, &error) ||
+        posenc_angles(task->frequencies, task->positions, c->tokens, &rows, &error) ||
+        posenc_rotation_of(task->frequencies, &rows, c->tokens, &task->rotation, &error))
+        return cli_fail_error(job->arguments, NULL, &error);
+    return CLI_DONE;
+}
+
+static void free_task(rotate_task *task) {
+    posenc_frequencies_destroy(task->frequencies);
+    free(task->rows);
+    free(task->positions);
+}
+
+/* Where a pair stands in the array: elements a and b. */
+typedef struct pair_place {
+    size_t token, head, pair, a, b;
+} pair_place;
+
+static pair_place place_of(const rotate_task *task, size_t index) {
+    const bench_case *c = task->c;
+    size_t pairs = c->head_dim / 2;
+    pair_place p = {.pair = index % pairs, .head = index / pairs % c->heads};
+    p.token = index / pairs / c->heads;
+    size_t head = c->order == BENCH_HEADS_FIRST ? (p.head * c->tokens + p.token) * c->head_dim
+                                                : (p.token * c->heads + p.head) * c->head_dim;
+    int half = c->pairing == POSENC_PAIRING_HALF;
+    p.a = head + (half ? p.pair : 2 * p.pair);
+    p.b = half ? p.a + pairs : p.a + 1;
+    return p;
+}
+
+/* Turns one pair `calls` times as posenc/rotate.h says: products and sums in float32, 16 bits rounded
+ * once. */
+static void turn(posenc_dtype dtype, float cosine, float sine, size_t calls, double pair[2]) {
+    for (size_t i = 0; i < calls; i++) {
+        float a = (float)pair[0], b = (float)pair[1];
+        float ac = a * cosine, bs = b * sine, as = a * sine, bc = b * cosine;
+        float turned_a = ac - bs, turned_b = as + bc;
+        pair[0] = dtype == POSENC_F32 ? turned_a : bench_round(turned_a, dtype);
+        pair[1] = dtype == POSENC_F32 ? turned_b : bench_round(turned_b, dtype);
+    }
+}
+
+static int pair_is_right(const rotate_task *task, size_t index, size_t calls) {
+    posenc_dtype dtype = task->c->dtype;
+    pair_place p = place_of(task, index);
+    size_t row = p.token * (task->c->head_dim / 2) + p.pair;
+    float cosine = (float)bench_number(task->rotation.cos, POSENC_F32, row);
+    float sine = (float)bench_number(task->rotation.sin, POSENC_F32, row);
+    double wanted[2] = {bench_number(task->job->input, dtype, p.a),
+                        bench_number(task->job->input, dtype, p.b)};
+    double got[2] = {bench_number(task->to, dtype, p.a), bench_number(task->to, dtype, p.b)};
+    turn(dtype, cosine, sine, task->c->in_place ? calls : 1, wanted);
+    if (got[0] == wanted[0] && got[1] == wanted[1])
+        return 1;
+    fprintf(stderr,
+            "posenc bench: wrong: %s, %s, token %zu, head %zu, pair %zu is (%.9g, %.9g), "
+            "not (%.9g, %.9g)\n",
+            posenc_dtype_name(dtype), posenc_pairing_name(task->c->pairing), p.token, p.head,
+            p.pair, got[0], got[1], wanted[0], wanted[1]);
+    return 0;
+}
+
+/* The rows against libm, then samples of what the last timed calls have left, bit for bit. In place that is
+ * the result of `calls` rotations, one upon the other. */
+static int output_is_right(const rotate_task *task, size_t calls) {
+    enum { MOST_SAMPLES = 8192, LEAST_SAMPLES = 64, MOST_TURNS = 1 << 20 };
+    posenc_rows rows = rows_of(task);
+    if (!bench_rows_are_right(&rows, task->frequencies, FIRST_POSITION, task->c->tokens))
+        return 0;
+    size_t total = task->c->tokens * task->c->heads * task->c->head_dim / 2;
+    size_t samples = task->c->in_place ? MOST_TURNS / calls : MOST_SAMPLES;
+    samples = samples > MOST_SAMPLES ? MOST_SAMPLES : samples;
+    samples = samples < LEAST_SAMPLES ? LEAST_SAMPLES : samples;
+    uint64_t random = 1;
+    int right = pair_is_right(task, 0, calls) && pair_is_right(task, total - 1, calls);
+    for (size_t i = 0; right && i < samples; i++)
+        right = pair_is_right(task, bench_random(&random, total), calls);
+    return right;
+}
+
+int bench_rotate(const bench_job *job, const bench_case *c, bench_result *result) {
+    rotate_task task;
+    int status = make_task(job, c, &task);
+    if (!status) {
+        /* Out of place the copies go where the rotation goes; in place that array is the rotation's own. */
+        bench_copy copy = {job->input, c->in_place ? job->other : job->output};
+        bench_contest contest = {{rotate_tokens, &task, c->tokens, 0},
+                                 {bench_memcpy, &copy, task.bytes, 0},
+                                 {bench_copy_loop_now().work, &copy, task.bytes, 0},
+                                 restore};
+        status = bench_measure(&contest, &job->effort, &result->times);
+        result->traffic = 2 * task.bytes;
+        if (!status)
+            result->wrong = !output_is_right(&task, contest.ours.calls);
+    }
+    free_task(&task);
+    return status;
+}
