@@ -49,6 +49,11 @@ typedef enum penc_channel_order { PENC_HALVES = 0, PENC_PAIRS = 1 } penc_channel
 /* A vector kernel: for table.pair 1, table.second 0, transpose 0 and those channel orders. */
 typedef penc_rotate_kernel *penc_rotate_set[PENC_DTYPES][PENC_DTYPES][2][2];
 
+/* A kernel of pairs to pairs within a dtype, for rows that hold each number twice, sin negated at a pair's first
+ * channel; pairs must be a multiple of PENC_FLAT_PAIRS. NULL for some dtypes. */
+enum { PENC_FLAT_PAIRS = 8 };
+typedef penc_rotate_kernel *penc_rotate_flat_set[PENC_DTYPES];
+
 /* Every instance: suffix and level, from worst to best. */
 #if PENC_X86
 #define PENC_ROTATE_INSTANCES(X)                                                                   \
@@ -61,13 +66,17 @@ typedef penc_rotate_kernel *penc_rotate_set[PENC_DTYPES][PENC_DTYPES][2][2];
 #define PENC_ROTATE_INSTANCES(X)
 #endif
 
-#define PENC_ROTATE_DECLARE(suffix, level) extern const penc_rotate_set penc_rotate_##suffix##_set;
+#define PENC_ROTATE_DECLARE(suffix, level)                                                         \
+    extern const penc_rotate_set penc_rotate_##suffix##_set;                                       \
+    extern const penc_rotate_flat_set penc_rotate_##suffix##_flat_set;
 PENC_ROTATE_INSTANCES(PENC_ROTATE_DECLARE)
 #undef PENC_ROTATE_DECLARE
 
-/* That of the CPU level in use; NULL if there is none. */
+/* Those of the CPU level in use; NULL if there is none. */
 penc_rotate_kernel *penc_rotate_vector_of(posenc_dtype from, penc_channel_order from_order,
                                           posenc_dtype to, penc_channel_order to_order);
+
+penc_rotate_kernel *penc_rotate_flat_of(posenc_dtype dtype);
 
 /* After streaming stores, before another thread may read them. */
 static inline void penc_finish_streaming(void) {
