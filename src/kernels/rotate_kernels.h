@@ -28,8 +28,10 @@ typedef struct penc_rotate_job {
     penc_side x, y;
     penc_table_side table;
     int transpose; /* 1: by the transposed matrix, which turns back */
-    int stream;    /* 1: stores bypass the caches; y and its strides are multiples of 64 bytes */
-    double scale;  /* multiplies every result, rounded once more; not if it is 1 */
+    int by_head; /* 1: head after head, for what no cache holds; else all heads by some columns, whose cos
+                      and sin stay in registers */
+    int stream;   /* 1: stores bypass the caches; y and its strides are multiples of 64 bytes */
+    double scale; /* multiplies every result, rounded once more; not if it is 1 */
 } penc_rotate_job;
 
 typedef void penc_rotate_kernel(const penc_rotate_job *job, const void *x, const void *cos,
@@ -37,6 +39,10 @@ typedef void penc_rotate_kernel(const penc_rotate_job *job, const void *x, const
 
 static inline ptrdiff_t penc_table_row(const penc_rotate_job *job, size_t token) {
     return job->table.rows ? job->table.rows[token] : (ptrdiff_t)token * job->table.token;
+}
+
+static inline ptrdiff_t penc_offset_of(const penc_side *side, size_t token, size_t head) {
+    return (ptrdiff_t)token * side->token + (ptrdiff_t)head * side->head;
 }
 
 /* The reference, for any job: from dtype `from` to dtype `to`. Computes in float64 if `from` is float64, else in

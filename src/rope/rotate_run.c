@@ -7,8 +7,9 @@
 
 #include <string.h>
 
-/* Tokens that go to a kernel at once: their rows stay in the first cache while head after head passes. */
-enum { BLOCK = 16 };
+/* Tokens that go to a kernel at once: their rows stay in a near cache while head after head passes. Where heads
+ * lie outside of tokens in memory, GROUP of them pass side by side, so that a row is read once for all of them. */
+enum { BLOCK = 64, GROUP = 8 };
 
 /* What all blocks of a call share. */
 typedef struct penc_rotate_call {
@@ -17,8 +18,8 @@ typedef struct penc_rotate_call {
     penc_rotate_job job;
     int prepare; /* rows are copied for the kernel, side by side, sin negated for the transpose */
     int flat;    /* and each number twice */
-    int heads_outside;
-    size_t pairs; /* at most as many at once */
+    int heads_outside; /* heads lie outside of tokens in memory, and are many */
+    size_t pairs;      /* at most as many at once */
     size_t sequence;
     ptrdiff_t from_bytes, to_bytes, table_bytes;
 } penc_rotate_call;
@@ -64,6 +65,11 @@ static int penc_is_aligned(const penc_rotate_call *call) {
     return odd % 64 == 0;
 }
 
+/* What the caches near a core do not hold should be passed through in the order of memory. */
+static int penc_is_large(const penc_rotate_plan *plan) {
+    return plan->x_map.high - plan->x_map.low > 1 << 20;
+}
+
 /* The kernel for rows that hold each number twice, where it can and pays; NULL elsewhere. */
 static penc_rotate_kernel *penc_flat_kernel(const penc_rotate_plan *plan) {
     enum { WORTH_PREPARING = 8 };
@@ -98,7 +104,9 @@ static penc_rotate_call penc_start_call(const penc_rotate_plan *plan) {
     call.job.transpose = plan->transpose;
     call.job.scale = plan->scale;
     call.job.stream = 0;
-    call.heads_outside = call.job.heads > 1 && call.job.x.token < call.job.x.head;
+    int large = penc_is_large(plan);
+    call.job.by_head = large;
+    call.heads_outside = large && call.job.heads > 1 && call.job.x.token < call.job.x.head;
     int dense = x->strides[POSENC_AXIS_HEAD_DIM] == 1 && y->strides[POSENC_AXIS_HEAD_DIM] == 1 &&
                 rotation->second_stride == 0;
     if (dense)
@@ -108,7 +116,7 @@ static penc_rotate_call penc_start_call(const penc_rotate_plan *plan) {
         call.kernel = penc_rotate_scalar_of(x->dtype, y->dtype);
         return call;
     }
-    penc_rotate_kernel *flat = penc_flat_kernel(plan);
+    penc_rotate_kernel *flat = call.heads_outside ? NULL : penc_flat_kernel(plan);
     call.flat = flat != NULL;
     if (flat)
         call.kernel = flat;
@@ -232,11 +240,12 @@ static void penc_run_kernel(const penc_rotate_call *call, const penc_rotate_job 
         call->kernel(job, x, cos, sin, y);
         return;
     }
-    penc_rotate_job one = *job;
-    one.heads = 1;
-    for (size_t head = 0; head < job->heads; head++)
-        call->kernel(&one, x + (ptrdiff_t)head * job->x.head * call->from_bytes, cos, sin,
+    penc_rotate_job some = *job;
+    for (size_t head = 0; head < job->heads; head += GROUP) {
+        some.heads = job->heads - head < GROUP ? job->heads - head : GROUP;
+        call->kernel(&some, x + (ptrdiff_t)head * job->x.head * call->from_bytes, cos, sin,
                      y + (ptrdiff_t)head * job->y.head * call->to_bytes);
+    }
 }
 
 /* Pairs first ... first + count - 1 of a block. */
