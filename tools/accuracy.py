@@ -91,15 +91,30 @@ for value in (10000.0, 500000.0, 1e6):
 print("""
 ## The bound of exact rows
 
-A position p and a frequency w are multiplied as integers: |p| < 2^40 times a 128-bit significand of w in
-turns, which is w to 2^-127 of itself (`frequencies/ladder.c`; the wide arithmetic behind it is good to
-2^-230). The whole turns are bits that fall off, so the reduction to an eighth of a turn is exact, and the
-angle x in [0, pi/4] that remains is off by at most |p| w 2^-124 radians.
+Each function states its contract in its header: a bound, the interval it holds in, and the worst argument
+found. `proofs/check_proofs.py` proves with Gappa what is marked (machine), with formulas read out of the C
+sources and bounds read out of the contracts; `tests/test_contracts.c` tries to break each contract and checks
+the worst arguments. What is marked (text) is argued here.
 
-**The float64 sequence** (`angles/sincos.c`). x is split into a float64 and the next 53 bits. The Taylor series
-to x^17 and x^18 leave out less than 2^-58 of the result; the rounding errors of the sequence stay below
-1 ulp (0.74 at the most in the tables above; counted by hand, not yet proved by machine). A float32 (float16, bfloat16) is stored if the
-value plus and minus 2^-50 of itself round to the same number; else it is computed from x with all 256 bits.
+**The phase** (`angles/phase.c`). A position p and a frequency w are multiplied as integers: |p| <= 2^40 times a
+128-bit significand of w in turns, cut, so off by less than 2^-127 of w and what the wide arithmetic before it
+loses, 2^-229 of w (`frequencies/ladder.c`) (text). The whole turns are bits that fall off, so the reduction to
+an eighth of a turn is exact (text). Bits below 2^-256 are cut off the product and off the angle x in
+[0, pi/4], and the constant 2 pi is cut there: less than 2^-252 together (machine).
+
+**The float64 sequence** (`angles/sincos.c`). x is split into a float64 and the next 53 bits. The remainders of
+the Taylor series are below the first term left out, since signs alternate and terms fall (text); with them,
+the sums before the last rounding are within 0.41 ulp (machine). Rounding a number to nearest adds half an ulp
+of the real value, even where the number has crossed a power of two, which is representable (text): 0.91 ulp.
+With an angle below 2^48 radians the phase adds 2^-78, which makes 1 ulp plus 2^-75.
+
+**Rounded values** (`angles/sincos.c`). A float32 (float16, bfloat16) is stored if the value plus and minus
+2^-50 of itself round to the same number; since the value is nearer to the real one than that (machine), and
+rounding keeps order (text), this is the real value's rounding. Else it is computed from x with all 256 bits,
+where what is within 2^-128 of a tie counts as a tie. So a stored number is the correctly rounded cos or sin of
+x, and x is off by the phase: within half an ulp plus 2^-78 of the real value for angles below 2^48, and
+correctly rounded unless the real value lies nearer than that to a midpoint. No sampled one does: that is
+tested, not proved.
 
 **The vector kernels** (`kernels/sincos_vector.inc`) keep w to 96 bits of a turn and p below 2^32: the phase is
 good to 2^-63 of a turn, 2^-60.3 radians. One conversion, one constant and one product round x to 3e of
@@ -108,6 +123,6 @@ the attention factor by 2 e: less than 2^-50 of the value plus 2^-59, which is t
 change the rounding. A run adds the angle of its anchor and of a step: four products of numbers with those
 errors, below 13 e = 2^-49.3, against a margin of 2^-49. What a margin does change goes the slow way.
 
-The tests: every row layout, dtype and mode against MPFR (`test_angles`), all scalings and axes against 80
-digits (`test_scalings.py`), vector rows against the slow way at every CPU level (`test_fast_rows`), and the
-same bytes from every compiler, level and machine (`check_same_bytes.sh`).""")
+The tests: contracts (`test_contracts`), every row layout, dtype and mode against MPFR (`test_angles`), all
+scalings and axes against 80 digits (`test_scalings.py`), vector rows against the slow way at every CPU level
+(`test_fast_rows`), and the same bytes from every compiler, level and machine (`check_same_bytes.sh`).""")
