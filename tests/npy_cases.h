@@ -71,7 +71,8 @@ static inline int enter_folder(void **state) {
     return 0;
 }
 
-static inline int remove_entry(const char *path, const struct stat *status, int kind, struct FTW *walk) {
+static inline int remove_entry(const char *path, const struct stat *status, int kind,
+                               struct FTW *walk) {
     (void)status;
     (void)kind;
     (void)walk;
@@ -278,7 +279,8 @@ static inline uint64_t pattern(posenc_dtype dtype, uint64_t i) {
 }
 
 /* Elements first ... first + count - 1, in the machine's order or high byte first. */
-static inline void fill_pattern(void *to, posenc_dtype dtype, uint64_t first, size_t count, int big) {
+static inline void fill_pattern(void *to, posenc_dtype dtype, uint64_t first, size_t count,
+                                int big) {
     size_t size = posenc_dtype_bytes(dtype);
     for (size_t i = 0; i < count; i++) {
         uint64_t bits = pattern(dtype, first + i);
@@ -287,7 +289,8 @@ static inline void fill_pattern(void *to, posenc_dtype dtype, uint64_t first, si
     }
 }
 
-static inline void assert_pattern(const void *got, posenc_dtype dtype, uint64_t first, size_t count) {
+static inline void assert_pattern(const void *got, posenc_dtype dtype, uint64_t first,
+                                  size_t count) {
     size_t bytes = count * posenc_dtype_bytes(dtype);
     char *wanted = malloc(bytes + 1);
     assert_non_null(wanted);
@@ -296,7 +299,8 @@ static inline void assert_pattern(const void *got, posenc_dtype dtype, uint64_t 
     free(wanted);
 }
 
-static inline posenc_npy_info info_of(posenc_dtype dtype, int fortran, size_t rank, const size_t *shape) {
+static inline posenc_npy_info info_of(posenc_dtype dtype, int fortran, size_t rank,
+                                      const size_t *shape) {
     posenc_npy_info info = {.dtype = dtype, .fortran_order = fortran, .rank = rank, .count = 1};
     for (size_t i = 0; i < rank; i++) {
         info.shape[i] = shape[i];
@@ -318,7 +322,8 @@ static inline posenc_npy_writer *create(const char *path, const posenc_npy_info 
 }
 
 /* Writes pattern elements from `first` on. */
-static inline void put(posenc_npy_writer *writer, posenc_dtype dtype, uint64_t first, size_t count) {
+static inline void put(posenc_npy_writer *writer, posenc_dtype dtype, uint64_t first,
+                       size_t count) {
     posenc_error error;
     char *elements = malloc(count * posenc_dtype_bytes(dtype) + 1);
     assert_non_null(elements);
@@ -359,7 +364,7 @@ static inline void assert_same_array(const posenc_npy_info *got, const posenc_np
 
 /* Reads a part into memory that faults at its end, and compares it with the pattern. */
 static inline void assert_part(const posenc_npy_reader *reader, posenc_dtype dtype, uint64_t first,
-                        size_t count) {
+                               size_t count) {
     guarded part = guarded_new(count * posenc_dtype_bytes(dtype), GUARD_AFTER);
     posenc_error error;
     assert_done(posenc_npy_read(reader, first, count, part.data, &error), &error);

@@ -1,11 +1,12 @@
-/* Float32 rows by vector kernels against the same rows by the slow way, which test_angles compares with MPFR:
- * the layout pairs is never served by vector kernels, the layout half is wherever it can be. Run once for
- * every CPU level (POSENC_CPU). SPDX-License-Identifier: MIT */
+/* Rows by vector kernels against the same numbers by the slow way (penc_angle_value), which test_angles compares
+ * with MPFR. Run once for every CPU level (POSENC_CPU). SPDX-License-Identifier: MIT */
+#include "angles/row_job.h"
 #include "posenc/posenc.h"
 
 #include "guard_pages.h"
 #include "random_data.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -28,35 +29,116 @@ static posenc_frequencies *frequencies_of(size_t dim, double base, const posenc_
     return made;
 }
 
-/* cos, sin, cos, sin ... of every pair and position, the slow way. */
-static float *slow_rows(const posenc_frequencies *f, const int64_t *positions, size_t count) {
-    float *pairs = malloc(count * 2 * posenc_frequencies_pairs(f) * sizeof *pairs);
+/* Positions of any kind, and what rows are wanted of them. */
+typedef struct row_case {
+    const posenc_frequencies *frequencies;
+    penc_positions positions;
+    posenc_dtype dtype;
+    posenc_mode mode;
+    int without_attention;
+} row_case;
+
+static row_case case_of(const posenc_frequencies *f, const int64_t *positions, size_t count) {
+    size_t axes = posenc_frequencies_spec(f)->axes->count;
+    row_case c = {f,
+                  {positions, PENC_INT64, sizeof *positions, count, axes, (ptrdiff_t)count},
+                  POSENC_F32,
+                  POSENC_MODE_EXACT,
+                  0};
+    return c;
+}
+
+/* The slow way to token's pair: cos and sin as they are stored, widened to float64. */
+static penc_sincos slow_pair(const row_case *c, size_t token, size_t pair) {
     posenc_rows rows = POSENC_ROWS_INIT;
-    rows.cos = pairs;
-    rows.layout = POSENC_ROWS_PAIRS;
-    assert_int_equal(posenc_angles(f, positions, count, &rows, NULL), POSENC_OK);
-    return pairs;
+    rows.mode = c->mode;
+    rows.without_attention = c->without_attention;
+    penc_row_job job = {c->frequencies, &c->positions, &rows, 0};
+    int exact = c->mode == POSENC_MODE_EXACT;
+    penc_sincos value = penc_angle_value(&job, token, pair, exact ? c->dtype : POSENC_F32);
+    if (!exact) {
+        uint16_t narrow[2];
+        float products[2] = {(float)value.cos * penc_row_factor(&job),
+                             (float)value.sin * penc_row_factor(&job)};
+        assert_int_equal(posenc_convert(products, POSENC_F32,
+                                        c->dtype == POSENC_F32 ? (void *)products : narrow,
+                                        c->dtype, 2, NULL),
+                         POSENC_OK);
+        if (c->dtype != POSENC_F32)
+            assert_int_equal(posenc_convert(narrow, c->dtype, products, POSENC_F32, 2, NULL),
+                             POSENC_OK);
+        value = (penc_sincos){(double)products[0], (double)products[1]};
+    }
+    return value;
+}
+
+static posenc_status angles_of(const row_case *c, const posenc_rows *rows) {
+    switch (c->positions.kind) {
+    case PENC_INT64:
+        return posenc_angles(c->frequencies, c->positions.numbers, c->positions.count, rows, NULL);
+    case PENC_INT32:
+        return posenc_angles_int32(c->frequencies, c->positions.numbers, c->positions.count, rows,
+                                   NULL);
+    case PENC_REAL:
+        break;
+    }
+    return posenc_angles_real(c->frequencies, c->positions.numbers, c->positions.count, rows, NULL);
+}
+
+static void assert_number(const row_case *c, const void *rows, size_t at, double slow,
+                          const char *what) {
+    uint16_t narrow;
+    float fast = 0;
+    size_t bytes = posenc_dtype_bytes(c->dtype);
+    if (bytes == sizeof narrow) {
+        memcpy(&narrow, (const char *)rows + at * bytes, bytes);
+        assert_int_equal(posenc_convert(&narrow, c->dtype, &fast, POSENC_F32, 1, NULL), POSENC_OK);
+    } else {
+        memcpy(&fast, (const char *)rows + at * bytes, bytes);
+    }
+    size_t pairs = posenc_frequencies_pairs(c->frequencies);
+    if ((double)fast != slow || !signbit(fast) != !signbit(slow))
+        fail_msg("%s of element %zu (%zu pairs a row), %s, mode %s: %.9g, slowly %.9g", what, at,
+                 pairs, posenc_dtype_name(c->dtype), posenc_mode_name(c->mode), (double)fast, slow);
 }
 
 /* Rows of layout half, flush against guard pages, equal the slow ones. */
-static void assert_rows_equal(const posenc_frequencies *f, const int64_t *positions, size_t count) {
-    size_t pairs = posenc_frequencies_pairs(f), bytes = count * pairs * sizeof(float);
-    float *slow = slow_rows(f, positions, count);
+static void assert_case_equal(const row_case *c) {
+    size_t pairs = posenc_frequencies_pairs(c->frequencies), count = c->positions.count;
+    size_t bytes = count * pairs * posenc_dtype_bytes(c->dtype);
     guarded cos = guarded_new(bytes, GUARD_AFTER), sin = guarded_new(bytes, GUARD_AFTER);
     posenc_rows rows = POSENC_ROWS_INIT;
     rows.cos = cos.data;
     rows.sin = sin.data;
-    assert_int_equal(posenc_angles(f, positions, count, &rows, NULL), POSENC_OK);
+    rows.dtype = c->dtype;
+    rows.mode = c->mode;
+    rows.without_attention = c->without_attention;
+    assert_int_equal(angles_of(c, &rows), POSENC_OK);
     for (size_t i = 0; i < count * pairs; i++) {
-        const float *c = (const float *)cos.data + i, *s = (const float *)sin.data + i;
-        if (memcmp(c, slow + 2 * i, sizeof *c) || memcmp(s, slow + 2 * i + 1, sizeof *s))
-            fail_msg("position %lld, pair %zu of %zu: (%.9g, %.9g), slowly (%.9g, %.9g)",
-                     (long long)positions[i / pairs], i % pairs, pairs, (double)*c, (double)*s,
-                     (double)slow[2 * i], (double)slow[2 * i + 1]);
+        penc_sincos slow = slow_pair(c, i / pairs, i % pairs);
+        assert_number(c, cos.data, i, slow.cos, "cos");
+        assert_number(c, sin.data, i, slow.sin, "sin");
     }
     guarded_free(&cos);
     guarded_free(&sin);
-    free(slow);
+}
+
+static void assert_rows_equal(const posenc_frequencies *f, const int64_t *positions, size_t count) {
+    row_case c = case_of(f, positions, count);
+    assert_case_equal(&c);
+}
+
+/* In every dtype and mode that vector kernels serve. */
+static void assert_all_kinds_equal(row_case c) {
+    static const posenc_dtype served[] = {POSENC_F32, POSENC_F16, POSENC_BF16};
+    for (size_t d = 0; d < COUNT(served); d++) {
+        c.dtype = served[d];
+        for (int kind = 0; kind < 4; kind++) {
+            c.mode = kind & 1 ? POSENC_MODE_FLOAT32 : POSENC_MODE_EXACT;
+            c.without_attention = kind / 2;
+            assert_case_equal(&c);
+        }
+    }
 }
 
 static void assert_run_equal(const posenc_frequencies *f, int64_t first, size_t count,
@@ -164,34 +246,152 @@ static void any_frequency_is_served(void **state) {
     posenc_frequencies_destroy(f);
 }
 
-static void every_layout_holds_the_same_numbers(void **state) {
+static posenc_scaling scaling_of(posenc_scaling_type type) {
+    posenc_scaling scaling = POSENC_SCALING_INIT;
+    scaling.type = type;
+    scaling.factor = 4.0;
+    scaling.original_max_positions = 4096;
+    scaling.partial = 0.25;
+    return scaling;
+}
+
+/* 16-bit numbers come from float32 ones, which lie between two of them once in some thousands. */
+static void every_dtype_and_mode_equals_the_slow_rows(void **state) {
     (void)state;
-    enum { TOKENS = 70, PAIRS = 18 };
-    int64_t positions[TOKENS];
-    for (int i = 0; i < TOKENS; i++)
-        positions[i] = 4000 + i;
-    posenc_frequencies *f = frequencies_of(2 * PAIRS, 10000.0, NULL);
-    float *slow = slow_rows(f, positions, TOKENS);
-    float cos[TOKENS][2 * PAIRS + 3], sin[TOKENS][2 * PAIRS + 3];
-    for (int layout = POSENC_ROWS_HALF; layout <= POSENC_ROWS_COS_SIN; layout++) {
-        posenc_rows rows = POSENC_ROWS_INIT;
+    static const posenc_scaling_type types[] = {POSENC_SCALING_DEFAULT, POSENC_SCALING_YARN,
+                                                POSENC_SCALING_PROPORTIONAL};
+    random_stream rng = random_of(__func__);
+    int64_t positions[200];
+    for (size_t t = 0; t < COUNT(types); t++) {
+        posenc_scaling scaling = scaling_of(types[t]);
+        posenc_frequencies *f = frequencies_of(80, 1e6, &scaling);
+        for (size_t i = 0; i < COUNT(positions); i++)
+            positions[i] = i < 100 ? (int64_t)i - 20
+                                   : (int64_t)random_below(&rng, UINT64_C(1) << (1 + i % 40)) *
+                                         (i % 2 ? 1 : -1);
+        assert_all_kinds_equal(case_of(f, positions, COUNT(positions)));
+        posenc_frequencies_destroy(f);
+    }
+}
+
+static void int32_and_real_positions_equal_the_slow_rows(void **state) {
+    (void)state;
+    enum { TOKENS = 120 };
+    int32_t whole[TOKENS];
+    double real[TOKENS];
+    posenc_frequencies *f = frequencies_of(36, 10000.0, NULL);
+    for (int i = 0; i < TOKENS; i++) {
+        whole[i] = i < 60 ? i - 2147483647 : 2147483647 - (i - 60) * 1021;
+        real[i] = i % 3 ? (i - 50) * 0.37 : (i - 50) * 1e9 / 7.0;
+    }
+    real[0] = -0.0;
+    row_case c = case_of(f, NULL, TOKENS);
+    c.positions.numbers = whole;
+    c.positions.kind = PENC_INT32;
+    c.positions.bytes = sizeof *whole;
+    assert_all_kinds_equal(c);
+    c.positions.numbers = real;
+    c.positions.kind = PENC_REAL;
+    c.positions.bytes = sizeof *real;
+    assert_all_kinds_equal(c);
+    posenc_frequencies_destroy(f);
+}
+
+static void several_axes_equal_the_slow_rows(void **state) {
+    (void)state;
+    enum { TOKENS = 50 };
+    int64_t positions[3 * TOKENS];
+    posenc_axes axes = POSENC_AXES_INIT;
+    posenc_spec spec = POSENC_SPEC_INIT;
+    posenc_frequencies *f;
+    axes.count = 3;
+    axes.sections[0] = 16;
+    axes.sections[1] = axes.sections[2] = 24;
+    spec.head_dim = 128;
+    spec.axes = &axes;
+    assert_int_equal(posenc_frequencies_create(&spec, 0, &f, NULL, NULL), POSENC_OK);
+    for (int i = 0; i < TOKENS; i++) {
+        positions[i] = 1000 + i;
+        positions[TOKENS + i] = -i * 12345;
+        positions[2 * TOKENS + i] = i % 7 ? (INT64_C(1) << 40) - i : 0;
+    }
+    assert_all_kinds_equal(case_of(f, positions, TOKENS));
+    posenc_frequencies_destroy(f);
+}
+
+/* Every layout, in runs and row by row, against the layout half of the same dtype. */
+static void assert_layouts_agree(const posenc_frequencies *f, const int64_t *positions,
+                                 size_t tokens, posenc_dtype dtype) {
+    enum { MOST = 100, WIDTH = 2 * 130 + 3 };
+    size_t pairs = posenc_frequencies_pairs(f), bytes = posenc_dtype_bytes(dtype);
+    static char half[2][MOST * WIDTH * 4], cos[MOST * WIDTH * 4], sin[MOST * WIDTH * 4];
+    posenc_rows plain = POSENC_ROWS_INIT;
+    plain.cos = half[0];
+    plain.sin = half[1];
+    plain.dtype = dtype;
+    assert_int_equal(posenc_angles(f, positions, tokens, &plain, NULL), POSENC_OK);
+    for (int layout = POSENC_ROWS_FULL_HALF; layout <= POSENC_ROWS_PAIRS; layout++) {
+        int beside = layout == POSENC_ROWS_COS_SIN || layout == POSENC_ROWS_PAIRS;
+        posenc_rows rows = plain;
         rows.layout = (posenc_row_layout)layout;
         rows.cos = cos;
-        rows.sin = layout == POSENC_ROWS_COS_SIN ? NULL : sin;
-        rows.row_stride = 2 * PAIRS + 3;
-        assert_int_equal(posenc_angles(f, positions, TOKENS, &rows, NULL), POSENC_OK);
-        int spread = layout == POSENC_ROWS_FULL_INTERLEAVED ? 2 : 1;
-        for (int i = 0; i < TOKENS * PAIRS; i++) {
-            int row = i / PAIRS, j = i % PAIRS;
-            const float *s = layout == POSENC_ROWS_COS_SIN ? &cos[row][PAIRS] : sin[row];
-            assert_true(cos[row][j * spread] == slow[2 * i] && s[j * spread] == slow[2 * i + 1]);
-            int copy = layout == POSENC_ROWS_FULL_HALF ? j + PAIRS : 2 * j + 1;
-            if (layout == POSENC_ROWS_FULL_HALF || layout == POSENC_ROWS_FULL_INTERLEAVED)
-                assert_true(cos[row][copy] == slow[2 * i] && s[copy] == slow[2 * i + 1]);
+        rows.sin = beside ? NULL : sin;
+        rows.row_stride = (ptrdiff_t)(2 * pairs + 3);
+        assert_int_equal(posenc_angles(f, positions, tokens, &rows, NULL), POSENC_OK);
+        size_t step = layout == POSENC_ROWS_FULL_INTERLEAVED || layout == POSENC_ROWS_PAIRS ? 2 : 1;
+        size_t copy = layout == POSENC_ROWS_FULL_HALF ? pairs : 1;
+        size_t behind = layout == POSENC_ROWS_COS_SIN ? pairs : 1;
+        for (size_t i = 0; i < tokens * pairs; i++) {
+            size_t at = i / pairs * (2 * pairs + 3) + i % pairs * step;
+            const char *s = beside ? cos + (at + behind) * bytes : sin + at * bytes;
+            assert_memory_equal(cos + at * bytes, half[0] + i * bytes, bytes);
+            assert_memory_equal(s, half[1] + i * bytes, bytes);
+            if (!beside) {
+                assert_memory_equal(cos + (at + copy) * bytes, half[0] + i * bytes, bytes);
+                assert_memory_equal(sin + (at + copy) * bytes, half[1] + i * bytes, bytes);
+            }
         }
     }
-    free(slow);
-    posenc_frequencies_destroy(f);
+}
+
+static void every_layout_holds_the_same_numbers(void **state) {
+    (void)state;
+    static const size_t widths[] = {36, 130, 260};
+    static const posenc_dtype served[] = {POSENC_F32, POSENC_F16, POSENC_BF16};
+    int64_t runs[100], steps[100];
+    for (int i = 0; i < 100; i++) {
+        runs[i] = 4000 + i;
+        steps[i] = 999 * i;
+    }
+    for (size_t w = 0; w < COUNT(widths); w++) {
+        posenc_frequencies *f = frequencies_of(widths[w], 10000.0, NULL);
+        for (size_t d = 0; d < COUNT(served); d++) {
+            assert_layouts_agree(f, runs, 70, served[d]);
+            assert_layouts_agree(f, steps, 9, served[d]);
+        }
+        posenc_frequencies_destroy(f);
+    }
+}
+
+/* The slowest and fastest frequencies that a list may have, and positions times those beyond 2^40 quarters. */
+static void positions_too_far_for_kernels_are_done_slowly(void **state) {
+    (void)state;
+    static const double lists[2][2] = {{1.0, 1e-37}, {1e6, 1.0}};
+    static const int64_t positions[] = {3, -7, 1727108, 1727109, -1727109, INT64_C(1) << 40};
+    for (int i = 0; i < 2; i++) {
+        posenc_scaling scaling = POSENC_SCALING_INIT;
+        scaling.type = POSENC_SCALING_CUSTOM;
+        scaling.inv_freq = lists[i];
+        scaling.inv_freq_dtype = POSENC_F64;
+        scaling.inv_freq_count = 2;
+        posenc_spec spec = POSENC_SPEC_INIT;
+        posenc_frequencies *f;
+        spec.head_dim = 4;
+        spec.scaling = &scaling;
+        assert_int_equal(posenc_frequencies_create(&spec, 0, &f, NULL, NULL), POSENC_OK);
+        assert_rows_equal(f, positions, COUNT(positions));
+        posenc_frequencies_destroy(f);
+    }
 }
 
 int main(int argc, char **argv) {
@@ -209,7 +409,11 @@ int main(int argc, char **argv) {
         cmocka_unit_test(lists_that_mix_runs_and_steps_equal_the_slow_rows),
         cmocka_unit_test(an_attention_factor_is_rounded_once),
         cmocka_unit_test(any_frequency_is_served),
+        cmocka_unit_test(every_dtype_and_mode_equals_the_slow_rows),
+        cmocka_unit_test(int32_and_real_positions_equal_the_slow_rows),
+        cmocka_unit_test(several_axes_equal_the_slow_rows),
         cmocka_unit_test(every_layout_holds_the_same_numbers),
+        cmocka_unit_test(positions_too_far_for_kernels_are_done_slowly),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -31,8 +31,8 @@ posenc_test(alibi SOURCES oracle.c LIBS mpfr gmp)
 posenc_test(table)
 
 # Once for every CPU level; those that this machine lacks skip by name.
-posenc_test(fast_rows)
-foreach(level scalar avx2 avx512)
+posenc_test(fast_rows SOURCES ${POSENC_CORE_SOURCES})
+foreach(level scalar neon avx2 avx512)
   add_test(NAME fast_rows_${level} COMMAND test_fast_rows ${level})
   set_tests_properties(fast_rows_${level} PROPERTIES ENVIRONMENT "CMOCKA_MESSAGE_OUTPUT=TAP;POSENC_CPU=${level}")
 endforeach()

@@ -116,12 +116,16 @@ x, and x is off by the phase: within half an ulp plus 2^-78 of the real value fo
 correctly rounded unless the real value lies nearer than that to a midpoint. No sampled one does: that is
 tested, not proved.
 
-**The vector kernels** (`kernels/sincos_vector.inc`) keep w to 96 bits of a turn and p below 2^32: the phase is
-good to 2^-63 of a turn, 2^-60.3 radians. One conversion, one constant and one product round x to 3e of
-itself, e = 2^-53; the polynomials (`tools/sincos.sollya`) are off by 2^-57.8 and their evaluation by 1.4 e,
-the attention factor by 2 e: less than 2^-50 of the value plus 2^-59, which is the margin that must not
-change the rounding. A run adds the angle of its anchor and of a step: four products of numbers with those
-errors, below 13 e = 2^-49.3, against a margin of 2^-49. What a margin does change goes the slow way.
+**The vector kernels** (`kernels/sincos_vector.inc`) keep w as two float64 numbers in quarter turns, cut off after
+53 bits each: within 2^-105 of itself. The whole quarters n of p w come from a float64 product; then
+r = p w - n by two fused steps (without FMA: an exact product after Dekker) is rounded twice, e = 2^-53 of
+itself each, and is off by 2^-105 p w besides. Where that is more than e of r the lane goes the slow way,
+so r is good to 3 e. sin and cos are minimax polynomials in r (`tools/sincos.sollya`, off by 0.4 e and 0.7 e),
+evaluated within 2.6 e; the scale, its margin and the products add 3 e: below 10 e, which is the margin that must not
+change the rounding to float32. A run adds the angle of its anchor and of a step: four products of numbers with
+those errors, below 15 e, against a margin of 2^-49 = 16 e. What a margin does change goes the slow way.
+16-bit numbers are rounded from the float32 ones, which is right unless those lie in the middle between two
+of them: then they go the slow way too. Mode float32 takes the float32 angle times 2/pi in the same kernels.
 
 The tests: contracts (`test_contracts`), every row layout, dtype and mode against MPFR (`test_angles`), all
 scalings and axes against 80 digits (`test_scalings.py`), vector rows against the slow way at every CPU level

@@ -1,7 +1,7 @@
 /* posenc/cpu.h - which vector instructions are in use.
  *
  * Kernels are chosen once, at the first call that needs one, by what the CPU can do. The environment
- * variable POSENC_CPU (scalar, avx2 or avx512) lowers that: to find out whether a difference comes from a
+ * variable POSENC_CPU (scalar, neon, avx2 or avx512) lowers that: to find out whether a difference comes from a
  * kernel. It should find none: all of them give the same bytes.
  *
  * SPDX-License-Identifier: MIT */
@@ -14,7 +14,7 @@
 extern "C" {
 #endif
 
-/* "scalar", "avx2" or "avx512". */
+/* "scalar", "neon" (64-bit ARM), "avx2" or "avx512" (x86-64). */
 POSENC_API const char *posenc_cpu(void);
 
 /* Fails with OUT_OF_RANGE if POSENC_CPU is set to another word; scalar kernels are used then. */

@@ -1,13 +1,11 @@
 /* Writing cos and sin rows. SPDX-License-Identifier: MIT */
 #include "posenc/rows.h"
 
-#include "angles/exact_value.h"
 #include "angles/fast_rows.h"
+#include "base/fail.h"
 #include "base/memory_map.h"
-#include "base/number_access.h"
 #include "base/struct_size.h"
-
-#include <string.h>
+#include "frequencies/frequencies_object.h"
 
 size_t posenc_row_width(posenc_row_layout layout, size_t pairs) {
     switch (layout) {
@@ -20,86 +18,6 @@ size_t posenc_row_width(posenc_row_layout layout, size_t pairs) {
         return 2 * pairs;
     }
     return 0;
-}
-
-/* Where pair j of a row goes: cos to element j * step and, if copy is not 0, again copy elements
- * later; sin alike, from its own pointer or `sin_offset` elements behind cos. */
-typedef struct penc_row_shape {
-    size_t step, copy, sin_offset;
-} penc_row_shape;
-
-static penc_row_shape penc_row_shape_of(posenc_row_layout layout, size_t pairs) {
-    switch (layout) {
-    case POSENC_ROWS_FULL_HALF:
-        return (penc_row_shape){1, pairs, 0};
-    case POSENC_ROWS_FULL_INTERLEAVED:
-        return (penc_row_shape){2, 1, 0};
-    case POSENC_ROWS_COS_SIN:
-        return (penc_row_shape){1, 0, pairs};
-    case POSENC_ROWS_PAIRS:
-        return (penc_row_shape){2, 0, 1};
-    case POSENC_ROWS_HALF:
-        break;
-    }
-    return (penc_row_shape){1, 0, 0};
-}
-
-/* The caller's positions, of one of three types. */
-typedef enum penc_position_kind { PENC_INT64, PENC_INT32, PENC_REAL } penc_position_kind;
-
-typedef struct penc_positions {
-    const void *numbers;
-    penc_position_kind kind;
-    size_t bytes; /* of one number */
-    size_t count, axes;
-    ptrdiff_t axis_stride;
-} penc_positions;
-
-static double penc_position_number(const penc_positions *positions, ptrdiff_t index) {
-    switch (positions->kind) {
-    case PENC_INT64:
-        return (double)((const int64_t *)positions->numbers)[index]; /* exact: below 2^53 */
-    case PENC_INT32:
-        return (double)((const int32_t *)positions->numbers)[index];
-    case PENC_REAL:
-        break;
-    }
-    return ((const double *)positions->numbers)[index];
-}
-
-/* Mode float32: as frameworks do it, the product, cos and sin, and the attention factor's product each
- * rounded to float32; narrower types are rounded from that. */
-static penc_sincos penc_framework_value(const posenc_frequencies *frequencies, size_t pair,
-                                        double position, int with_attention) {
-    penc_angle angle = penc_angle_of_radians(frequencies->frequency[pair].factor * (float)position);
-    penc_sincos value = penc_sincos_rounded(&angle, NULL, POSENC_F32);
-    float attention = with_attention ? (float)frequencies->attention.framework : 1.0f;
-    value.cos = (double)((float)value.cos * attention);
-    value.sin = (double)((float)value.sin * attention);
-    return value;
-}
-
-static void penc_write_row(const posenc_frequencies *frequencies, const penc_positions *positions,
-                           size_t token, const posenc_rows *rows, ptrdiff_t start) {
-    penc_row_shape shape = penc_row_shape_of(rows->layout, frequencies->pairs);
-    void *sin_array = rows->sin ? rows->sin : rows->cos;
-    for (size_t pair = 0; pair < frequencies->pairs; pair++) {
-        ptrdiff_t axis = (ptrdiff_t)frequencies->frequency[pair].axis;
-        double position =
-            penc_position_number(positions, axis * positions->axis_stride + (ptrdiff_t)token);
-        penc_sincos value =
-            rows->mode == POSENC_MODE_FLOAT32
-                ? penc_framework_value(frequencies, pair, position, !rows->without_attention)
-                : penc_exact_value(frequencies, pair, position, !rows->without_attention,
-                                   rows->dtype);
-        ptrdiff_t at = start + (ptrdiff_t)(pair * shape.step);
-        penc_store_number(rows->cos, rows->dtype, at, value.cos);
-        penc_store_number(sin_array, rows->dtype, at + (ptrdiff_t)shape.sin_offset, value.sin);
-        if (shape.copy) {
-            penc_store_number(rows->cos, rows->dtype, at + (ptrdiff_t)shape.copy, value.cos);
-            penc_store_number(sin_array, rows->dtype, at + (ptrdiff_t)shape.copy, value.sin);
-        }
-    }
 }
 
 static posenc_status penc_check_rows_members(const posenc_rows *rows, posenc_error *error) {
@@ -183,73 +101,18 @@ static posenc_status penc_check_positions_range(const penc_positions *positions,
     return POSENC_OK;
 }
 
-/* Everything that a checked call needs. */
-typedef struct penc_row_job {
-    const posenc_frequencies *frequencies;
-    const penc_positions *positions;
-    const posenc_rows *rows;
-    ptrdiff_t stride;
-} penc_row_job;
-
-/* Where the vector kernels may write at once: the layouts whose rows begin with the pairs in order. */
-static int penc_fast_target_of(const penc_row_job *job, size_t token, penc_fast_target *target) {
-    const posenc_rows *rows = job->rows;
-    ptrdiff_t start = (ptrdiff_t)token * job->stride;
-    if (rows->layout == POSENC_ROWS_PAIRS || rows->layout == POSENC_ROWS_FULL_INTERLEAVED)
-        return 0;
-    target->cos = (float *)rows->cos + start;
-    target->sin = rows->sin ? (float *)rows->sin + start : target->cos + job->frequencies->pairs;
-    target->stride = job->stride;
-    target->attention = !rows->without_attention;
-    return 1;
-}
-
-/* FULL_HALF has every row twice. */
-static void penc_double_rows(const penc_row_job *job, penc_fast_target target, size_t count) {
-    size_t pairs = job->frequencies->pairs;
-    for (size_t row = 0; row < count && job->rows->layout == POSENC_ROWS_FULL_HALF; row++) {
-        ptrdiff_t start = (ptrdiff_t)row * target.stride;
-        memcpy(target.cos + start + pairs, target.cos + start, pairs * sizeof *target.cos);
-        memcpy(target.sin + start + pairs, target.sin + start, pairs * sizeof *target.sin);
+/* One row the slow clear way. */
+static void penc_slow_row(const penc_row_job *job, size_t token) {
+    posenc_dtype dtype = job->rows->mode == POSENC_MODE_EXACT ? job->rows->dtype : POSENC_F32;
+    float factor = penc_row_factor(job);
+    for (size_t pair = 0; pair < job->frequencies->pairs; pair++) {
+        penc_sincos value = penc_angle_value(job, token, pair, dtype);
+        if (job->rows->mode != POSENC_MODE_EXACT) { /* products in float32, as frameworks do */
+            value.cos = (double)((float)value.cos * factor);
+            value.sin = (double)((float)value.sin * factor);
+        }
+        penc_store_pair(job, token, pair, value);
     }
-}
-
-/* How many positions from `token` on follow one another and are served by vector kernels (negative ones
- * one by one); 0 if the first one is not. */
-static size_t penc_fast_length(const penc_row_job *job, size_t token) {
-    const penc_positions *positions = job->positions;
-    double first = penc_position_number(positions, (ptrdiff_t)token);
-    size_t length = 0;
-    if (first < 0.0)
-        return (size_t)penc_fast_serves((int64_t)first);
-    for (size_t i = token; i < positions->count; i++, length++) {
-        double position = penc_position_number(positions, (ptrdiff_t)i);
-        if (position != first + (double)length || !penc_fast_serves((int64_t)position))
-            break;
-    }
-    return length;
-}
-
-/* Writes one row or, where positions run, many; returns how many. */
-static size_t penc_write_some(const penc_row_job *job, size_t token, int may_be_fast) {
-    enum { WORTH_A_RUN = 32 };
-    penc_fast_target target;
-    size_t length =
-        may_be_fast && penc_fast_target_of(job, token, &target) ? penc_fast_length(job, token) : 0;
-    if (length == 0) {
-        penc_write_row(job->frequencies, job->positions, token, job->rows,
-                       (ptrdiff_t)token * job->stride);
-        return 1;
-    }
-    int64_t first = (int64_t)penc_position_number(job->positions, (ptrdiff_t)token);
-    if (length < WORTH_A_RUN) {
-        length = 1;
-        penc_fast_row(job->frequencies, first, target);
-    } else {
-        penc_fast_run(job->frequencies, first, length, target);
-    }
-    penc_double_rows(job, target, length);
-    return length;
 }
 
 static posenc_status penc_write_rows(const posenc_frequencies *frequencies,
@@ -277,10 +140,14 @@ static posenc_status penc_write_rows(const posenc_frequencies *frequencies,
     if (status)
         return status;
     penc_row_job job = {frequencies, &positions, rows, stride};
-    int may_be_fast = rows->mode == POSENC_MODE_EXACT && rows->dtype == POSENC_F32 &&
-                      positions.axes == 1 && positions.kind != PENC_REAL;
-    for (size_t i = 0; i < positions.count;)
-        i += penc_write_some(&job, i, may_be_fast);
+    penc_fast_job fast;
+    int serves = penc_fast_start(&job, &fast);
+    for (size_t token = 0; token < positions.count;) {
+        size_t written = serves ? penc_fast_rows(&fast, token) : 0;
+        if (!written)
+            penc_slow_row(&job, token);
+        token += written ? written : 1;
+    }
     return POSENC_OK;
 }
 

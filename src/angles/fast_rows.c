@@ -1,90 +1,254 @@
-/* Exact float32 rows by vector kernels: float64 values whose rounding is settled, and the slow way for
- * those where it is not (about one in a million). SPDX-License-Identifier: MIT */
+/* Rows of float32 and narrower by vector kernels: float64 values whose rounding is settled, and the slow way
+ * for those where it is not (about one in a million). SPDX-License-Identifier: MIT */
 #include "angles/fast_rows.h"
 
-#include "angles/exact_value.h"
-#include "kernels/sincos_kernels.h"
+#include "base/number_access.h"
+#include "frequencies/frequencies_object.h"
 
-int penc_fast_serves(int64_t position) {
-    int64_t most = UINT32_MAX;
-    return position <= most && position >= -most && position != 0;
+#include <math.h>
+#include <string.h>
+
+/* A block of rows: the float32 numbers of `pairs` pairs from `pair` on, of tokens from `token` on. They are made
+ * in the caller's rows where those are float32 with pairs side by side, else in scratch memory. */
+typedef struct penc_block {
+    const penc_fast_job *fast;
+    size_t token, pair, pairs;
+    float *cos, *sin;
+    ptrdiff_t stride;
+} penc_block;
+
+typedef struct penc_scratch {
+    float cos[PENC_SINCOS_ROWS * PENC_SINCOS_RUN], sin[PENC_SINCOS_ROWS * PENC_SINCOS_RUN];
+} penc_scratch;
+
+int penc_fast_start(const penc_row_job *job, penc_fast_job *fast) {
+    const posenc_frequencies *frequencies = job->frequencies;
+    const posenc_rows *rows = job->rows;
+    fast->job = job;
+    fast->kernels = penc_sincos_kernels_now();
+    fast->exact = rows->mode == POSENC_MODE_EXACT;
+    fast->scale = fast->exact && !rows->without_attention ? frequencies->attention_factor : 1.0;
+    fast->factor = penc_row_factor(job);
+    fast->farthest = (double)POSENC_MAX_POSITION;
+    if (frequencies->fastest * fast->farthest > PENC_SINCOS_MOST_QUARTERS)
+        fast->farthest = floor(PENC_SINCOS_MOST_QUARTERS / frequencies->fastest);
+    fast->one_axis = job->positions->axes == 1;
+    fast->direct = rows->dtype == POSENC_F32 && rows->layout != POSENC_ROWS_PAIRS &&
+                   rows->layout != POSENC_ROWS_FULL_INTERLEAVED;
+    return rows->dtype != POSENC_F64;
 }
 
-static double penc_scale_of(const posenc_frequencies *frequencies, penc_fast_target target) {
-    return target.attention ? frequencies->attention_factor : 1.0;
+static int penc_fast_reaches(const penc_fast_job *fast, size_t token) {
+    const penc_positions *positions = fast->job->positions;
+    for (size_t axis = 0; axis < positions->axes; axis++) {
+        ptrdiff_t index = (ptrdiff_t)axis * positions->axis_stride + (ptrdiff_t)token;
+        if (fabs(penc_position_number(positions, index)) > fast->farthest)
+            return 0;
+    }
+    return 1;
 }
 
-static penc_phase_table penc_phases_from(const posenc_frequencies *frequencies, size_t pair) {
-    penc_phase_table table = {frequencies->phase_high + pair, frequencies->phase_low + pair};
-    return table;
+/* --- One block -------------------------------------------------------------------------------- */
+
+static penc_block penc_block_at(const penc_fast_job *fast, size_t token, size_t pair, size_t most,
+                                penc_scratch *scratch) {
+    const penc_row_job *job = fast->job;
+    size_t left = job->frequencies->pairs - pair;
+    penc_block block = {fast,         token,        pair,           left < most ? left : most,
+                        scratch->cos, scratch->sin, PENC_SINCOS_RUN};
+    if (fast->direct) {
+        ptrdiff_t start = (ptrdiff_t)token * job->stride + (ptrdiff_t)pair;
+        block.cos = (float *)job->rows->cos + start;
+        block.sin =
+            job->rows->sin ? (float *)job->rows->sin + start : block.cos + job->frequencies->pairs;
+        block.stride = job->stride;
+    }
+    return block;
 }
 
-static size_t penc_chunk_size(const posenc_frequencies *frequencies, size_t pair) {
-    size_t left = frequencies->pairs - pair;
-    return left < PENC_SINCOS_CHUNK ? left : PENC_SINCOS_CHUNK;
-}
-
-/* The values that rounding left open, computed the slow way. */
-static void penc_settle(const posenc_frequencies *frequencies, const penc_unsettled *unsettled,
-                        int64_t first, size_t chunk, penc_fast_target target) {
-    for (size_t i = 0; i < unsettled->count; i++) {
-        size_t row = unsettled->place[i] >> 8, pair = chunk + (unsettled->place[i] & 0xffu);
-        penc_sincos value = penc_exact_value(frequencies, pair, (double)(first + (int64_t)row),
-                                             target.attention, POSENC_F32);
-        ptrdiff_t at = (ptrdiff_t)row * target.stride + (ptrdiff_t)pair;
-        target.cos[at] = (float)value.cos;
-        target.sin[at] = (float)value.sin;
+/* Stores row `row` of the block where its layout and dtype want it. In mode exact the float32 number, correctly
+ * rounded, rounds on to the right 16-bit number unless it lies in the middle between two of them. */
+static void penc_spread_row(const penc_block *block, size_t row) {
+    const penc_row_job *job = block->fast->job;
+    posenc_dtype dtype = job->rows->dtype;
+    const float *cos = block->cos + (ptrdiff_t)row * block->stride,
+                *sin = block->sin + (ptrdiff_t)row * block->stride;
+    int rounded_twice = block->fast->exact && dtype != POSENC_F32;
+    for (size_t j = 0; j < block->pairs; j++) {
+        penc_sincos value = {(double)cos[j], (double)sin[j]};
+        if (rounded_twice && (penc_is_middle(dtype, cos[j]) || penc_is_middle(dtype, sin[j])))
+            value = penc_angle_value(job, block->token + row, block->pair + j, dtype);
+        penc_store_pair(job, block->token + row, block->pair + j, value);
     }
 }
 
-void penc_fast_row(const posenc_frequencies *frequencies, int64_t position,
-                   penc_fast_target target) {
-    const penc_sincos_kernels *kernels = penc_sincos_kernels_now();
-    double scale = penc_scale_of(frequencies, target);
-    uint32_t magnitude = (uint32_t)(position < 0 ? -position : position);
-    penc_unsettled unsettled;
-    for (size_t chunk = 0; chunk < frequencies->pairs; chunk += PENC_SINCOS_CHUNK) {
-        unsettled.count = 0;
-        kernels->round_row(penc_phases_from(frequencies, chunk),
-                           penc_chunk_size(frequencies, chunk), magnitude, position < 0, scale,
-                           target.cos + chunk, target.sin + chunk, &unsettled);
-        penc_settle(frequencies, &unsettled, position, chunk, target);
+/* From the kernels' numbers to the caller's rows. */
+static void penc_finish_rows(const penc_block *block, size_t rows) {
+    const penc_row_job *job = block->fast->job;
+    float factor = block->fast->factor;
+    if (block->fast->direct && factor == 1.0f && job->rows->layout != POSENC_ROWS_FULL_HALF)
+        return;
+    for (size_t row = 0; row < rows; row++) {
+        float *cos = block->cos + (ptrdiff_t)row * block->stride,
+              *sin = block->sin + (ptrdiff_t)row * block->stride;
+        for (size_t j = 0; j < block->pairs && factor != 1.0f; j++) {
+            cos[j] *= factor;
+            sin[j] *= factor;
+        }
+        if (!block->fast->direct) {
+            penc_spread_row(block, row);
+        } else if (job->rows->layout == POSENC_ROWS_FULL_HALF) {
+            memcpy(cos + job->frequencies->pairs, cos, block->pairs * sizeof *cos);
+            memcpy(sin + job->frequencies->pairs, sin, block->pairs * sizeof *sin);
+        }
     }
 }
 
-/* The steps of a run: cos and sin of 0, 1, ... ROWS - 1, for one chunk of pairs. */
-typedef struct penc_run_steps {
-    double cos[PENC_SINCOS_ROWS * PENC_SINCOS_CHUNK], sin[PENC_SINCOS_ROWS * PENC_SINCOS_CHUNK];
-} penc_run_steps;
+/* --- Rows one by one ------------------------------------------------------------------------------ */
 
-static void penc_run_chunk(const posenc_frequencies *frequencies, size_t chunk, int64_t first,
-                           size_t rows, penc_fast_target target) {
-    const penc_sincos_kernels *kernels = penc_sincos_kernels_now();
-    penc_phase_table table = penc_phases_from(frequencies, chunk);
-    size_t count = penc_chunk_size(frequencies, chunk);
-    double anchor_cos[PENC_SINCOS_CHUNK], anchor_sin[PENC_SINCOS_CHUNK];
-    double scale = penc_scale_of(frequencies, target);
-    penc_run_steps steps;
-    penc_unsettled unsettled;
-    for (uint32_t row = 0; row < PENC_SINCOS_ROWS; row++)
-        kernels->row(table, count, row, 1.0, steps.cos + row * PENC_SINCOS_CHUNK,
-                     steps.sin + row * PENC_SINCOS_CHUNK);
+/* The numbers of row `row` that rounding left open, one bit each, computed the slow way. */
+static void penc_settle(const penc_block *block, size_t row, uint64_t unsettled) {
+    for (size_t j = 0; unsettled; j++, unsettled >>= 1) {
+        if (!(unsettled & 1))
+            continue;
+        penc_sincos value =
+            penc_angle_value(block->fast->job, block->token + row, block->pair + j, POSENC_F32);
+        block->cos[(ptrdiff_t)row * block->stride + (ptrdiff_t)j] = (float)value.cos;
+        block->sin[(ptrdiff_t)row * block->stride + (ptrdiff_t)j] = (float)value.sin;
+    }
+}
+
+/* Rows of which every pair needs a factor of its own: in mode exact the position of its axis, in mode float32 the
+ * float32 angle. Adding 0 makes 0 of -0. */
+static void penc_fill_places(const penc_block *block, size_t row, double *each) {
+    const penc_row_job *job = block->fast->job;
+    const penc_frequency *frequency = job->frequencies->frequency + block->pair;
+    for (size_t j = 0; j < block->pairs; j++) {
+        double position = penc_pair_position(job, block->token + row, block->pair + j);
+        if (!block->fast->exact)
+            position = (double)(frequency[j].factor * (float)position);
+        each[j] = position + 0.0;
+    }
+    for (size_t j = block->pairs; j % PENC_SINCOS_PAD; j++)
+        each[j] = 0.0;
+}
+
+static penc_quarter_table penc_quarters_of(const penc_block *block) {
+    const posenc_frequencies *frequencies = block->fast->job->frequencies;
+    return (penc_quarter_table){frequencies->quarter_high + block->pair,
+                                frequencies->quarter_low + block->pair};
+}
+
+/* Angles in radians take their quarter turns from 2/pi. */
+static penc_quarter_table penc_quarters_of_radians(double constant[2][PENC_SINCOS_ROW]) {
+    for (size_t j = 0; j < PENC_SINCOS_ROW; j++) {
+        constant[0][j] = 0x1.45f306dc9c882p-1;
+        constant[1][j] = 0x1.4a7f09d5f47d4p-54;
+    }
+    return (penc_quarter_table){constant[0], constant[1]};
+}
+
+static void penc_round_row(const penc_block *block, size_t row) {
+    const penc_fast_job *fast = block->fast;
+    double each[PENC_SINCOS_ROW], constant[2][PENC_SINCOS_ROW];
+    penc_place place = {NULL, 0.0};
+    if (fast->exact && fast->one_axis) {
+        ptrdiff_t token = (ptrdiff_t)(block->token + row);
+        place.all = penc_position_number(fast->job->positions, token) + 0.0;
+    } else {
+        penc_fill_places(block, row, each);
+        place.each = each;
+    }
+    penc_quarter_table table =
+        fast->exact ? penc_quarters_of(block) : penc_quarters_of_radians(constant);
+    ptrdiff_t start = (ptrdiff_t)row * block->stride;
+    uint64_t unsettled = fast->kernels->round_row(table, block->pairs, &place, fast->scale,
+                                                  block->cos + start, block->sin + start);
+    if (unsettled)
+        penc_settle(block, row, unsettled);
+}
+
+static void penc_fast_row(const penc_fast_job *fast, size_t token) {
+    penc_scratch scratch;
+    for (size_t pair = 0; pair < fast->job->frequencies->pairs; pair += PENC_SINCOS_ROW) {
+        penc_block block = penc_block_at(fast, token, pair, PENC_SINCOS_ROW, &scratch);
+        penc_round_row(&block, 0);
+        penc_finish_rows(&block, 1);
+    }
+}
+
+/* --- Runs of positions ---------------------------------------------------------------------------- */
+
+/* How many whole numbers follow one another from the first one on and are at most `last`. */
+#define PENC_COUNT_RUN(name, type)                                                                 \
+    static size_t name(const type *numbers, size_t count, int64_t last) {                          \
+        size_t length = 1;                                                                         \
+        while (length < count && numbers[length] == numbers[0] + (int64_t)length &&                \
+               numbers[length] <= last)                                                            \
+            length++;                                                                              \
+        return length;                                                                             \
+    }
+PENC_COUNT_RUN(penc_run_of_int64, int64_t)
+PENC_COUNT_RUN(penc_run_of_int32, int32_t)
+
+/* How many positions from `token` on, which is served, follow one another and are served. */
+static size_t penc_run_length(const penc_fast_job *fast, size_t token) {
+    const penc_positions *positions = fast->job->positions;
+    size_t left = positions->count - token;
+    int64_t last = (int64_t)fast->farthest;
+    if (!fast->exact || !fast->one_axis)
+        return 1;
+    if (positions->kind == PENC_INT64)
+        return penc_run_of_int64((const int64_t *)positions->numbers + token, left, last);
+    if (positions->kind == PENC_INT32)
+        return penc_run_of_int32((const int32_t *)positions->numbers + token, left, last);
+    return 1;
+}
+
+/* cos and sin of the block's pairs at one position, in float64. */
+static void penc_anchor_at(const penc_block *block, double position, double scale,
+                           penc_sincos_block *anchor) {
+    penc_place place = {NULL, position};
+    block->fast->kernels->row(penc_quarters_of(block), block->pairs, &place, scale, anchor->cos,
+                              anchor->sin);
+}
+
+/* One block of pairs of a whole run. A row in which something is not settled is made again by itself, with the
+ * narrower margin of single rows; where sin is small, that is what settles it. */
+static void penc_run_pairs(penc_block block, size_t rows) {
+    const penc_fast_job *fast = block.fast;
+    penc_sincos_block anchor, steps[PENC_SINCOS_ROWS];
+    ptrdiff_t advance = fast->direct ? PENC_SINCOS_ROWS * block.stride : 0;
+    for (size_t row = 0; row < PENC_SINCOS_ROWS; row++)
+        penc_anchor_at(&block, (double)row, 1.0, &steps[row]);
     for (size_t done = 0; done < rows; done += PENC_SINCOS_ROWS) {
         size_t take = rows - done < PENC_SINCOS_ROWS ? rows - done : PENC_SINCOS_ROWS;
-        int64_t anchor = first + (int64_t)done;
-        penc_fast_target at = {target.cos + (ptrdiff_t)done * target.stride,
-                               target.sin + (ptrdiff_t)done * target.stride, target.stride,
-                               target.attention};
-        kernels->row(table, count, (uint32_t)anchor, scale, anchor_cos, anchor_sin);
-        unsettled.count = 0;
-        kernels->round_run(count, take, scale, anchor_cos, anchor_sin, steps.cos, steps.sin,
-                           at.cos + chunk, at.sin + chunk, at.stride, &unsettled);
-        penc_settle(frequencies, &unsettled, anchor, chunk, at);
+        double first = penc_position_number(fast->job->positions, (ptrdiff_t)block.token);
+        penc_anchor_at(&block, first, fast->scale, &anchor);
+        uint64_t unsettled = fast->kernels->round_run(block.pairs, take, fast->scale, &anchor,
+                                                      steps, block.cos, block.sin, block.stride);
+        for (size_t row = 0; unsettled; row++, unsettled >>= 1) {
+            if (unsettled & 1)
+                penc_round_row(&block, row);
+        }
+        penc_finish_rows(&block, take);
+        block.token += take;
+        block.cos += advance;
+        block.sin += advance;
     }
 }
 
-void penc_fast_run(const posenc_frequencies *frequencies, int64_t first, size_t count,
-                   penc_fast_target target) {
-    for (size_t chunk = 0; chunk < frequencies->pairs; chunk += PENC_SINCOS_CHUNK)
-        penc_run_chunk(frequencies, chunk, first, count, target);
+size_t penc_fast_rows(const penc_fast_job *fast, size_t token) {
+    enum { WORTH_A_RUN = 32 };
+    if (!penc_fast_reaches(fast, token))
+        return 0;
+    size_t length = penc_run_length(fast, token);
+    if (length < WORTH_A_RUN) {
+        penc_fast_row(fast, token);
+        return 1;
+    }
+    penc_scratch scratch;
+    for (size_t pair = 0; pair < fast->job->frequencies->pairs; pair += PENC_SINCOS_RUN)
+        penc_run_pairs(penc_block_at(fast, token, pair, PENC_SINCOS_RUN, &scratch), length);
+    return length;
 }

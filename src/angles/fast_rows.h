@@ -1,26 +1,25 @@
-/* Exact float32 rows by vector kernels. SPDX-License-Identifier: MIT */
+/* Rows of float32 and narrower by vector kernels. SPDX-License-Identifier: MIT */
 #ifndef PENC_FAST_ROWS_H
 #define PENC_FAST_ROWS_H
 
-#include "frequencies/frequencies_object.h"
+#include "angles/row_job.h"
+#include "kernels/sincos_kernels.h"
 
-/* Where float32 rows go, half-width: cos and sin of pair j of row i at element i * stride + j; with the
- * attention factor if `attention` is 1. */
-typedef struct penc_fast_target {
-    float *cos, *sin;
-    ptrdiff_t stride;
-    int attention;
-} penc_fast_target;
+/* What the rows of one call share. */
+typedef struct penc_fast_job {
+    const penc_row_job *job;
+    const penc_sincos_kernels *kernels;
+    double scale;    /* on cos and sin, before rounding */
+    float factor;    /* and after */
+    double farthest; /* the largest position served */
+    int exact, one_axis;
+    int direct; /* the kernels write into the caller's rows */
+} penc_fast_job;
 
-/* 1 if fast rows serve this position. */
-int penc_fast_serves(int64_t position);
+/* Returns 0 if vector kernels do not serve the job. */
+int penc_fast_start(const penc_row_job *job, penc_fast_job *fast);
 
-/* The row of one position. */
-void penc_fast_row(const posenc_frequencies *frequencies, int64_t position,
-                   penc_fast_target target);
-
-/* The rows of first, first + 1, ...; all of them served, first >= 0. */
-void penc_fast_run(const posenc_frequencies *frequencies, int64_t first, size_t count,
-                   penc_fast_target target);
+/* Writes token's row or, where positions run, several; returns how many, 0 if the position is not served. */
+size_t penc_fast_rows(const penc_fast_job *fast, size_t token);
 
 #endif

@@ -7,10 +7,14 @@
 
 /* Each returns 1 and sets *result, or returns 0. */
 static inline int penc_size_multiply(size_t a, size_t b, size_t *result) {
+#if defined(__GNUC__) /* a division costs as much as rotating a head */
+    return !__builtin_mul_overflow(a, b, result);
+#else
     if (b && a > SIZE_MAX / b)
         return 0;
     *result = a * b;
     return 1;
+#endif
 }
 
 /* count * stride * bytes as an offset in bytes; it fits if it is at most PTRDIFF_MAX / 8, so that a

@@ -31,6 +31,19 @@ static inline double penc_load_number(const void *array, posenc_dtype dtype, ptr
     return 0.0;
 }
 
+/* 1 if a float32 number lies in the middle between two neighbours of a 16-bit dtype, where rounding twice could
+ * go wrong. */
+static inline int penc_is_middle(posenc_dtype dtype, float value) {
+    uint32_t bits = penc_bits_of_float(value);
+    float magnitude = penc_float_of_bits(bits & 0x7fffffffu);
+    if (dtype == POSENC_BF16)
+        return (bits & 0xffffu) == 0x8000u;
+    if (magnitude >= 0x1p-14f)
+        return (bits & 0x1fffu) == 0x1000u;
+    float units = magnitude * 0x1p24f; /* of the last place of its denormals: exact, below 1024 */
+    return units - (float)(int)units == 0.5f;
+}
+
 /* Rounds once, to nearest. */
 static inline void penc_store_number(void *array, posenc_dtype dtype, ptrdiff_t index,
                                      double value) {

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const penc_cpu_names[] = {"scalar", "avx2", "avx512"};
+static const char *const penc_cpu_names[] = {"scalar", "neon", "avx2", "avx512"};
 enum { PENC_CPU_LEVELS = sizeof penc_cpu_names / sizeof *penc_cpu_names };
 
 static penc_cpu_level penc_cpu_detect(void) {
@@ -21,7 +21,12 @@ static penc_cpu_level penc_cpu_detect(void) {
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
         return PENC_CPU_AVX2;
 #endif
-    return PENC_CPU_SCALAR;
+    return PENC_NEON ? PENC_CPU_NEON : PENC_CPU_SCALAR;
+}
+
+/* Whether a level belongs to the machines that this was compiled for. */
+static int penc_cpu_is_native(int level) {
+    return level == PENC_CPU_SCALAR || (level == PENC_CPU_NEON ? PENC_NEON : PENC_X86);
 }
 
 /* The level that POSENC_CPU names; -1 if it names none. */
@@ -41,8 +46,9 @@ penc_cpu_level penc_cpu_level_now(void) {
         return (penc_cpu_level)(known - 1);
     int level = (int)penc_cpu_detect();
     const char *text = getenv("POSENC_CPU");
-    if (text && penc_cpu_wanted(text) < level)
-        level = penc_cpu_wanted(text) < 0 ? PENC_CPU_SCALAR : penc_cpu_wanted(text);
+    int wanted = text ? penc_cpu_wanted(text) : level;
+    if (wanted < level)
+        level = wanted < 0 || !penc_cpu_is_native(wanted) ? PENC_CPU_SCALAR : wanted;
     atomic_store_explicit(&cached, level + 1, memory_order_relaxed);
     return (penc_cpu_level)level;
 }
@@ -55,6 +61,6 @@ posenc_status posenc_cpu_check(posenc_error *error) {
     const char *text = getenv("POSENC_CPU");
     if (text && penc_cpu_wanted(text) < 0)
         return penc_fail(error, POSENC_OUT_OF_RANGE, "the environment variable POSENC_CPU",
-                         "be scalar, avx2 or avx512");
+                         "be scalar, neon, avx2 or avx512");
     return POSENC_OK;
 }

@@ -8,15 +8,22 @@
 #define PENC_X86 0
 #endif
 
-/* From worst to best. */
+#if defined(__aarch64__) && defined(__GNUC__) && !defined(POSENC_NO_VECTORS)
+#define PENC_NEON 1
+#else
+#define PENC_NEON 0
+#endif
+
+/* From worst to best; a machine knows some of them. */
 typedef enum penc_cpu_level {
     PENC_CPU_SCALAR = 0,
-    PENC_CPU_AVX2 = 1,
-    PENC_CPU_AVX512 = 2
+    PENC_CPU_NEON = 1,
+    PENC_CPU_AVX2 = 2,
+    PENC_CPU_AVX512 = 3
 } penc_cpu_level;
 
-/* The best level of this machine, or the one that the environment variable POSENC_CPU names (scalar, avx2,
- * avx512) where that is lower; scalar where it names none. Looked up once. */
+/* The best level of this machine, or the one that the environment variable POSENC_CPU names (scalar, neon,
+ * avx2, avx512) where that is lower; scalar where it names none or another machine's. Looked up once. */
 penc_cpu_level penc_cpu_level_now(void);
 
 #endif

@@ -138,25 +138,26 @@ static void penc_resolve_attention(const penc_scaling_rule *rule, const penc_sca
     made->softmax_factor = rule->softmax ? rule->softmax(c) : 1.0;
 }
 
-/* The phases of every pair, behind the last frequency. */
-static void penc_resolve_phases(posenc_frequencies *made, size_t padded) {
-    made->phase_high = (uint64_t *)(made->frequency + made->pairs);
-    made->phase_low = made->phase_high + padded;
+/* A frequency in quarter turns per position as two float64 numbers of 53 bits each. */
+static void penc_split_turns(const penc_turns *turns, double *high, double *low) {
+    int exponent = turns->exponent + 2 - 64; /* of the upper word's last bit */
+    double sign = turns->negative ? -1.0 : 1.0;
+    uint64_t next = turns->high << 53 | turns->low >> 11;
+    *high = sign * ldexp((double)(turns->high >> 11), exponent + 11);
+    *low = sign * ldexp((double)(next >> 11), exponent + 11 - 53);
+}
+
+/* The quarter turns of every pair, behind the last frequency. */
+static void penc_resolve_quarters(posenc_frequencies *made, size_t padded) {
+    made->quarter_high = (double *)(made->frequency + made->pairs);
+    made->quarter_low = made->quarter_high + padded;
+    made->fastest = 0.0;
     for (size_t pair = 0; pair < padded; pair++) {
-        penc_wide fraction = {{0}};
-        if (pair < made->pairs) {
-            const penc_turns *turns = &made->frequency[pair].turns;
-            fraction.limb[3] = turns->high;
-            fraction.limb[2] = turns->low;
-            fraction = penc_wide_shift(&fraction, turns->exponent);
-            if (turns
-                    ->negative) { /* modulo one turn, the same as turning the rest of it forwards */
-                penc_wide zero = {{0}};
-                fraction = penc_wide_subtract(&zero, &fraction);
-            }
-        }
-        made->phase_high[pair] = fraction.limb[3];
-        made->phase_low[pair] = fraction.limb[2] >> 32;
+        penc_turns turns = {0, 0, 0, 0};
+        if (pair < made->pairs)
+            turns = made->frequency[pair].turns;
+        penc_split_turns(&turns, &made->quarter_high[pair], &made->quarter_low[pair]);
+        made->fastest = fmax(made->fastest, fabs(made->quarter_high[pair]));
     }
 }
 
@@ -184,12 +185,12 @@ static posenc_status penc_prepare_case(penc_scaling_case *c, const penc_scaling_
     return (*rule)->prepare(c, notes, error);
 }
 
-/* Memory for `pairs` frequencies and their phases. */
+/* Memory for `pairs` frequencies and their quarter turns. */
 static posenc_frequencies *penc_allocate_frequencies(size_t pairs, size_t *padded) {
     posenc_frequencies *made;
-    *padded = (pairs + 7) / 8 * 8;
+    *padded = (pairs + 15) / 16 * 16;
     made = malloc(sizeof *made + pairs * sizeof made->frequency[0] +
-                  2 * *padded * sizeof made->phase_high[0]);
+                  2 * *padded * sizeof made->quarter_high[0]);
     if (made)
         made->pairs = pairs;
     return made;
@@ -230,7 +231,7 @@ posenc_status posenc_frequencies_create(const posenc_spec *spec, uint64_t seq_le
         c.place = penc_axis_map_next(&map, pair);
         made->frequency[pair] = penc_resolve_pair(rule, &c);
     }
-    penc_resolve_phases(made, padded);
+    penc_resolve_quarters(made, padded);
     penc_resolve_attention(rule, &c, made);
     made->exact_only = 0;
     made->spec = c.spec;
@@ -311,7 +312,7 @@ posenc_status posenc_frequencies_change(const posenc_frequencies *from,
     made->exact_only = 1;
     for (size_t pair = 0; pair < to->pairs; pair++)
         made->frequency[pair] = penc_change_pair(&from->frequency[pair], &to->frequency[pair]);
-    penc_resolve_phases(made, padded);
+    penc_resolve_quarters(made, padded);
     penc_real quotient = to->attention.exact; /* m_to / m_from: both significands are below 2^20 */
     quotient.significand =
         penc_wide_divide(&quotient.significand, &from->attention.exact.significand);

@@ -18,11 +18,11 @@ struct posenc_frequencies {
     double attention_factor, softmax_factor;
     posenc_scaling scaling; /* what spec.scaling points to */
     posenc_axes axes;       /* what spec.axes points to */
-    /* The frequencies as fractions of a turn: the upper 64 bits, and the next 32; padded with zeros to a
-     * multiple of 8. Whole turns are left out, which whole positions do not see. */
-    uint64_t *phase_high, *phase_low;
+    /* For vector kernels: quarter turns per position as the sum of two float64 numbers (53 bits cut off, and the
+     * next 53), padded with zeros to a multiple of 16; and the magnitude of the fastest. */
+    double *quarter_high, *quarter_low, fastest;
     int exact_only;             /* a difference of frequencies: mode float32 has no such thing */
-    penc_frequency frequency[]; /* pairs of them; the phases stand behind */
+    penc_frequency frequency[]; /* pairs of them; the quarters stand behind */
 };
 
 #endif

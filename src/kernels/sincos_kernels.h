@@ -10,39 +10,50 @@
 #include <stdint.h>
 
 enum {
-    PENC_SINCOS_CHUNK = 64, /* pairs that one call handles at most */
-    PENC_SINCOS_LANES = 8,  /* tables are padded to a multiple of this */
-    PENC_SINCOS_ROWS = 16   /* rows that one call of a run handles */
+    PENC_SINCOS_ROW = 64,  /* pairs that one call for a row handles at most */
+    PENC_SINCOS_RUN = 32,  /* pairs that one call for a run handles at most */
+    PENC_SINCOS_ROWS = 32, /* rows that one call for a run handles at most */
+    PENC_SINCOS_PAD = 16   /* tables and positions can be read up to a multiple of this */
 };
 
-/* Frequencies as fractions of a turn per position: the upper 64 bits, and the next 32. */
-typedef struct penc_phase_table {
-    const uint64_t *high, *low;
-} penc_phase_table;
+/* Frequencies in quarter turns per position, high + low: within 2^-105 of themselves, low of high's sign. */
+typedef struct penc_quarter_table {
+    const double *high, *low;
+} penc_quarter_table;
 
-/* Which values a call has left for the slow way: row in the upper bits, pair in the lower 8. */
-typedef struct penc_unsettled {
-    size_t count;
-    uint16_t place[PENC_SINCOS_ROWS * PENC_SINCOS_CHUNK];
-} penc_unsettled;
+/* |position| * frequency may be this many quarter turns: rounding them to a whole number is then off by at
+ * most 2^-12 of a quarter. */
+#define PENC_SINCOS_MOST_QUARTERS 0x1p40
 
-/* float64 cos and sin of `count` pairs (at most CHUNK; both arrays have room for a multiple of LANES) at a
- * position below 2^32, times `scale`: within 2^-50.3 of themselves plus 2^-60.3 (times scale). */
-typedef void penc_sincos_row_kernel(penc_phase_table table, size_t count, uint32_t position,
+/* Where the pairs of a row are: each at a position of its own (room up to a multiple of PAD), or, if that is NULL,
+ * all at one. */
+typedef struct penc_place {
+    const double *each;
+    double all;
+} penc_place;
+
+/* cos and sin of PENC_SINCOS_RUN pairs at one position. */
+typedef struct penc_sincos_block {
+    double cos[PENC_SINCOS_RUN], sin[PENC_SINCOS_RUN];
+} penc_sincos_block;
+
+/* float64 cos and sin of `count` pairs (at most ROW), times `scale`: within 2^-50.3 of
+ * themselves plus 2^-105 of the angle. All arrays have room up to a multiple of PAD. */
+typedef void penc_sincos_row_kernel(penc_quarter_table table, size_t count, const penc_place *place,
                                     double scale, double *cos, double *sin);
 
-/* The same for a position of either sign, rounded to float32. */
-typedef void penc_round_row_kernel(penc_phase_table table, size_t count, uint32_t position,
-                                   int negative, double scale, float *cos_row, float *sin_row,
-                                   penc_unsettled *unsettled);
+/* The same rounded to float32; returns a bit for every pair whose rounding is not settled. */
+typedef uint64_t penc_round_row_kernel(penc_quarter_table table, size_t count,
+                                       const penc_place *place, double scale, float *cos_row,
+                                       float *sin_row);
 
-/* Rows of anchor + 0, anchor + 1 ... by angle addition: anchor holds cos and sin (times scale) of the first
- * position, step those of 0, 1 ... (CHUNK apart). Within 2^-49.4 * scale. */
-typedef void penc_round_run_kernel(size_t count, size_t rows, double scale,
-                                   const double *anchor_cos, const double *anchor_sin,
-                                   const double *step_cos, const double *step_sin, float *cos_rows,
-                                   float *sin_rows, ptrdiff_t row_stride,
-                                   penc_unsettled *unsettled);
+/* `rows` rows (at most ROWS) of `count` pairs (at most RUN) at a position plus 0, 1, ... by angle addition:
+ * `anchor` holds the position's cos and sin (times scale), `steps` those of 0, 1, ... Within
+ * 2^-49.1 * scale. Returns a bit for every row in which something is not settled. */
+typedef uint64_t penc_round_run_kernel(size_t count, size_t rows, double scale,
+                                       const penc_sincos_block *anchor,
+                                       const penc_sincos_block *steps, float *cos_rows,
+                                       float *sin_rows, ptrdiff_t row_stride);
 
 typedef struct penc_sincos_kernels {
     penc_sincos_row_kernel *row;
@@ -50,15 +61,18 @@ typedef struct penc_sincos_kernels {
     penc_round_run_kernel *round_run;
 } penc_sincos_kernels;
 
-/* Every instance: suffix and level. */
-#define PENC_SINCOS_INSTANCES_SCALAR(X) X(scalar, PENC_CPU_SCALAR)
+/* Every instance: suffix and level, from worst to best. */
 #if PENC_X86
 #define PENC_SINCOS_INSTANCES(X)                                                                   \
-    PENC_SINCOS_INSTANCES_SCALAR(X)                                                                \
+    X(scalar, PENC_CPU_SCALAR)                                                                     \
     X(avx2, PENC_CPU_AVX2)                                                                         \
     X(avx512, PENC_CPU_AVX512)
+#elif PENC_NEON
+#define PENC_SINCOS_INSTANCES(X)                                                                   \
+    X(scalar, PENC_CPU_SCALAR)                                                                     \
+    X(neon, PENC_CPU_NEON)
 #else
-#define PENC_SINCOS_INSTANCES(X) PENC_SINCOS_INSTANCES_SCALAR(X)
+#define PENC_SINCOS_INSTANCES(X) X(scalar, PENC_CPU_SCALAR)
 #endif
 
 #define PENC_SINCOS_DECLARE(suffix, level)                                                         \

@@ -11,17 +11,12 @@ const penc_sincos_kernels penc_sincos_kernels_scalar = {
     penc_sincos_scalar_row, penc_sincos_scalar_round_row, penc_sincos_scalar_round_run};
 
 const penc_sincos_kernels *penc_sincos_kernels_now(void) {
-    switch (penc_cpu_level_now()) {
-#define PENC_CASE(suffix, level)                                                                   \
-    case level:                                                                                    \
-        return &penc_sincos_kernels_##suffix;
-        PENC_SINCOS_INSTANCES(PENC_CASE)
-#undef PENC_CASE
-#if !PENC_X86
-    case PENC_CPU_AVX2:
-    case PENC_CPU_AVX512:
-        break;
-#endif
-    }
-    return &penc_sincos_kernels_scalar;
+    const penc_sincos_kernels *best = NULL;
+    penc_cpu_level level = penc_cpu_level_now();
+#define PENC_CHOOSE(suffix, needed)                                                                \
+    if (level >= (needed))                                                                         \
+        best = &penc_sincos_kernels_##suffix;
+    PENC_SINCOS_INSTANCES(PENC_CHOOSE)
+#undef PENC_CHOOSE
+    return best;
 }

@@ -5,39 +5,41 @@
 
 #include "base/half.h"
 
-#include <math.h>
-
 #define LANES 1
 #define vd    double
 #define vu    uint64_t
 #define vf    float
 
-#define V_SET(x)        (x)
-#define V_SET_U(x)      ((uint64_t)(x))
-#define V_LOAD(p)       (*(p))
-#define V_LOAD_U(p)     (*(p))
-#define V_STORE(p, a)   (*(p) = (a))
-#define V_ADD(a, b)     ((a) + (b))
-#define V_SUB(a, b)     ((a) - (b))
-#define V_MUL(a, b)     ((a) * (b))
-#define V_FMA(a, b, c)  ((a) * (b) + (c))
-#define V_FNMA(a, b, c) ((c) - (a) * (b))
-#define V_ABS(a)        fabs(a)
-#define V_ADD_U(a, b)   ((a) + (b))
-#define V_SUB_U(a, b)   ((a) - (b))
-#define V_AND(a, b)     ((a) & (b))
-#define V_XOR(a, b)     ((a) ^ (b))
-#define V_SHL(a, n)     ((a) << (n))
-#define V_SHR(a, n)     ((a) >> (n))
-#define V_MUL32(a, b)   (((a)&0xffffffffu) * ((b)&0xffffffffu))
-/* A two's complement number below 2^62 in magnitude. */
-#define V_OF_INT(a)         ((a) >> 63 ? -(double)(UINT64_C(0) - (a)) : (double)(a))
-#define V_BLEND(mask, a, b) ((mask) ? (a) : (b))
-#define V_FLIP(a, sign)     penc_double_of_bits(penc_bits_of_double(a) ^ (sign))
-#define V_TO_FLOAT(a)       ((float)(a))
-#define V_STORE_F(p, a, n)  ((void)(n), *(p) = (a))
-/* Lanes whose bits agree from bit 29 on. */
-#define V_SAME_FROM_29(a, b) ((unsigned)(((a) ^ (b)) >> 29 == 0))
-#define V_BITS(a)            penc_bits_of_double(a)
+#define V_SET(x)              (x)
+#define V_SET_U(x)            ((uint64_t)(x))
+#define V_LOAD(p)             (*(p))
+#define V_STORE(p, a)         (*(p) = (a))
+#define V_ADD(a, b)           ((a) + (b))
+#define V_SUB(a, b)           ((a) - (b))
+#define V_MUL(a, b)           ((a) * (b))
+#define V_FMA(a, b, c)        ((a) * (b) + (c))
+#define V_FNMA(a, b, c)       ((c) - (a) * (b))
+#define V_FMS_EXACT(a, b, c)  penc_scalar_fms(a, b, c)
+#define V_LESS(a, b)          ((unsigned)((a) < (b)))
+#define V_BITS(a)             penc_bits_of_double(a)
+#define V_ADD_U(a, b)         ((a) + (b))
+#define V_SHL(a, n)           ((a) << (n))
+#define V_BLEND(choice, a, b) ((choice) >> 63 ? (a) : (b)) /* by the top bit */
+#define V_FLIP(a, bits)       penc_double_of_bits(penc_bits_of_double(a) ^ ((bits) >> 63 << 63))
+#define V_TO_FLOAT(a)         ((float)(a))
+#define V_STORE_F(p, a, n)    ((void)(n), *(p) = (a))
+#define V_DIFFER(a, b)        ((unsigned)(penc_bits_of_float(a) != penc_bits_of_float(b)))
+
+/* a * b - c rounded once or nearly so, where c is the whole number nearest to a * b: the product's error by
+ * splitting both factors in halves (Dekker 1971). */
+static inline double penc_scalar_fms(double a, double b, double c) {
+    const double split = 0x1p27 + 1.0;
+    double a_high = a * split - (a * split - a), a_low = a - a_high;
+    double b_high = b * split - (b * split - b), b_low = b - b_high;
+    double product = a * b;
+    double error =
+        a_low * b_low - (((product - a_high * b_high) - a_low * b_high) - a_high * b_low);
+    return error == 0.0 ? product - c : (product - c) + error; /* which keeps the sign of 0 */
+}
 
 #endif
