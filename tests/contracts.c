@@ -119,7 +119,7 @@ double search_share(const search *s, posenc_dtype dtype, double got, mpfr_srcptr
     mpfr_t error;
     if (isnan(got))
         return (double)INFINITY;
-    double bound = s->contract.absolute + s->contract.relative * size;
+    double bound = s->contract.absolute + s->contract.relative * fabs(size);
     if (!mpfr_zero_p(real))
         bound += s->contract.ulp * oracle_ulp(mpfr_get_exp(real), dtype);
     mpfr_init2(error, ORACLE_BITS);

@@ -118,12 +118,18 @@ tested, not proved.
 
 **The vector kernels** (`kernels/sincos_vector.inc`) keep w as two float64 numbers in quarter turns, cut off after
 53 bits each: within 2^-105 of itself. The whole quarters n of p w come from a float64 product; then
-r = p w - n by two fused steps (without FMA: an exact product after Dekker) is rounded twice, e = 2^-53 of
-itself each, and is off by 2^-105 p w besides. Where that is more than e of r the lane goes the slow way,
-so r is good to 3 e. sin and cos are minimax polynomials in r (`tools/sincos.sollya`, off by 0.4 e and 0.7 e),
-evaluated within 2.6 e; the scale, its margin and the products add 3 e: below 10 e, which is the margin that must not
-change the rounding to float32. A run adds the angle of its anchor and of a step: four products of numbers with
-those errors, below 15 e, against a margin of 2^-49 = 16 e. What a margin does change goes the slow way.
+r = p w - n by two fused steps (without FMA: an exact product after Dekker, and one more rounding), and is off by
+2^-105 p w besides (text). Where |r| is below 2^-52 of p w the lane goes the slow way; else r is within 5.0001 e of
+itself, e = 2^-53, and within 2.8 e above 2^-50 of p w (machine). sin and cos are minimax polynomials in r
+(`tools/sincos.sollya`), within 0.36 e and 0.7 e of themselves: in exact fractions, the difference from a
+Taylor series is a polynomial whose Bernstein coefficients bound it (machine; Gappa itself knows no sin, and
+this needs no other tool). Their steps lose 1.95 e, fused or not, and the whole is within 6.99 e (machine): an
+angle's relative error is not magnified by sin and cos below an eighth of a turn (text). The factor, its margin
+and the product add 3 e: below 10 e, the margin that must not change the rounding to float32 (machine). It
+holds by 0.01 e without FMA.
+A run adds the angles of its anchor and of a step. In absolute terms each of the four numbers is within 3.45 e
+(machine), which weighs at most sqrt 2 as cos^2 + sin^2 = 1 (text); with all roundings below 16 e = 2^-49 of
+the factor, the margin (machine). What a margin does change goes the slow way.
 16-bit numbers are rounded from the float32 ones, which is right unless those lie in the middle between two
 of them: then they go the slow way too. Mode float32 takes the float32 angle times 2/pi in the same kernels.
 
