@@ -72,31 +72,50 @@ static posenc_status penc_check_rows_memory(const posenc_rows *rows, ptrdiff_t s
     return POSENC_OK;
 }
 
-static int penc_position_is_valid(const penc_positions *positions, ptrdiff_t index) {
-    if (positions->kind == PENC_INT64) { /* before it is turned into a float64 */
-        int64_t number = ((const int64_t *)positions->numbers)[index];
-        return number <= POSENC_MAX_POSITION && number >= -POSENC_MAX_POSITION;
+/* 1 if all are in range: the usual case, without a branch for each. False for NaN. */
+#define PENC_IN_RANGE(name, type, most)                                                            \
+    static int name(const type *numbers, size_t count) {                                           \
+        int good = 1;                                                                              \
+        for (size_t i = 0; i < count; i++)                                                         \
+            good &= numbers[i] <= (most) && numbers[i] >= -(most);                                 \
+        return good;                                                                               \
     }
-    double number = penc_position_number(positions, index);
-    return number <= (double)POSENC_MAX_POSITION && number >= -(double)POSENC_MAX_POSITION;
+PENC_IN_RANGE(penc_integers_are_valid, int64_t, POSENC_MAX_POSITION)
+PENC_IN_RANGE(penc_reals_are_valid, double, (double)POSENC_MAX_POSITION)
+
+static int penc_positions_are_valid(const penc_positions *positions, ptrdiff_t start,
+                                    size_t count) {
+    switch (positions->kind) {
+    case PENC_INT64: /* before they are turned into float64 */
+        return penc_integers_are_valid((const int64_t *)positions->numbers + start, count);
+    case PENC_REAL:
+        return penc_reals_are_valid((const double *)positions->numbers + start, count);
+    case PENC_INT32:
+        break;
+    }
+    return 1;
+}
+
+static posenc_status penc_fail_position(const penc_positions *positions, ptrdiff_t index,
+                                        posenc_error *error) {
+    static const char must[] = "be from -1099511627776 to 1099511627776 (2^40)";
+    if (positions->kind == PENC_INT64)
+        penc_fail_integer(error, "positions", ((const int64_t *)positions->numbers)[index], must);
+    else
+        penc_fail_real(error, "positions", penc_position_number(positions, index), must);
+    penc_fail_place(error, "index", (int64_t)index);
+    return POSENC_OUT_OF_RANGE;
 }
 
 static posenc_status penc_check_positions_range(const penc_positions *positions,
                                                 posenc_error *error) {
-    static const char must[] = "be from -1099511627776 to 1099511627776 (2^40)";
     for (size_t axis = 0; axis < positions->axes; axis++) {
-        for (size_t i = 0; i < positions->count; i++) {
-            ptrdiff_t index = (ptrdiff_t)axis * positions->axis_stride + (ptrdiff_t)i;
-            if (penc_position_is_valid(positions, index))
-                continue;
-            if (positions->kind == PENC_INT64)
-                penc_fail_integer(error, "positions", ((const int64_t *)positions->numbers)[index],
-                                  must);
-            else
-                penc_fail_real(error, "positions", penc_position_number(positions, index), must);
-            penc_fail_place(error, "index", (int64_t)index);
-            return POSENC_OUT_OF_RANGE;
-        }
+        ptrdiff_t start = (ptrdiff_t)axis * positions->axis_stride;
+        if (penc_positions_are_valid(positions, start, positions->count))
+            continue;
+        while (penc_positions_are_valid(positions, start, 1))
+            start++;
+        return penc_fail_position(positions, start, error);
     }
     return POSENC_OK;
 }
