@@ -135,7 +135,7 @@ static void penc_slow_row(const penc_row_job *job, size_t token) {
 }
 
 static posenc_status penc_write_rows(const posenc_frequencies *frequencies,
-                                     penc_positions positions, const posenc_rows *rows,
+                                     penc_positions *positions, const posenc_rows *rows,
                                      posenc_error *error) {
     if (!frequencies)
         return penc_fail_null(error, "frequencies");
@@ -145,23 +145,23 @@ static posenc_status penc_write_rows(const posenc_frequencies *frequencies,
     if (frequencies->exact_only && rows->mode != POSENC_MODE_EXACT)
         return penc_fail(error, POSENC_UNSUPPORTED, "rows.mode",
                          "be exact for a change of frequencies");
-    if (positions.count == 0)
+    if (positions->count == 0)
         return POSENC_OK;
-    if (!positions.numbers)
+    if (!positions->numbers)
         return penc_fail_null(error, "positions");
     size_t width = posenc_row_width(rows->layout, frequencies->pairs);
     ptrdiff_t stride = rows->row_stride ? rows->row_stride : (ptrdiff_t)width;
-    positions.axes = frequencies->axes.count;
-    positions.axis_stride = rows->axis_stride ? rows->axis_stride : (ptrdiff_t)positions.count;
-    status = penc_check_rows_memory(rows, stride, width, &positions, error);
+    positions->axes = frequencies->axes.count;
+    positions->axis_stride = rows->axis_stride ? rows->axis_stride : (ptrdiff_t)positions->count;
+    status = penc_check_rows_memory(rows, stride, width, positions, error);
     if (!status)
-        status = penc_check_positions_range(&positions, error);
+        status = penc_check_positions_range(positions, error);
     if (status)
         return status;
-    penc_row_job job = {frequencies, &positions, rows, stride};
+    penc_row_job job = {frequencies, positions, rows, stride};
     penc_fast_job fast;
     int serves = penc_fast_start(&job, &fast);
-    for (size_t token = 0; token < positions.count;) {
+    for (size_t token = 0; token < positions->count;) {
         size_t written = serves ? penc_fast_rows(&fast, token) : 0;
         if (!written)
             penc_slow_row(&job, token);
@@ -173,17 +173,17 @@ static posenc_status penc_write_rows(const posenc_frequencies *frequencies,
 posenc_status posenc_angles(const posenc_frequencies *frequencies, const int64_t *positions,
                             size_t count, const posenc_rows *rows, posenc_error *error) {
     penc_positions all = {positions, PENC_INT64, sizeof *positions, count, 1, 0};
-    return penc_write_rows(frequencies, all, rows, error);
+    return penc_write_rows(frequencies, &all, rows, error);
 }
 
 posenc_status posenc_angles_int32(const posenc_frequencies *frequencies, const int32_t *positions,
                                   size_t count, const posenc_rows *rows, posenc_error *error) {
     penc_positions all = {positions, PENC_INT32, sizeof *positions, count, 1, 0};
-    return penc_write_rows(frequencies, all, rows, error);
+    return penc_write_rows(frequencies, &all, rows, error);
 }
 
 posenc_status posenc_angles_real(const posenc_frequencies *frequencies, const double *positions,
                                  size_t count, const posenc_rows *rows, posenc_error *error) {
     penc_positions all = {positions, PENC_REAL, sizeof *positions, count, 1, 0};
-    return penc_write_rows(frequencies, all, rows, error);
+    return penc_write_rows(frequencies, &all, rows, error);
 }
