@@ -20,7 +20,9 @@ class Rotation(C.Structure):
     _fields_ = [("size", C.c_size_t), ("cos", C.c_void_p), ("sin", C.c_void_p), ("dtype", C.c_int),
                 ("batch", C.c_size_t), ("tokens", C.c_size_t), ("batch_stride", C.c_ssize_t),
                 ("row_stride", C.c_ssize_t), ("pair_stride", C.c_ssize_t), ("rotary_dim", C.c_size_t),
-                ("rotary_start", C.c_size_t), ("pairing", C.c_int), ("attention_factor", C.c_double)]
+                ("rotary_start", C.c_size_t), ("pairing", C.c_int), ("attention_factor", C.c_double),
+                ("second_stride", C.c_ssize_t), ("row_ids", C.c_void_p), ("row_ids_stride", C.c_ssize_t),
+                ("row_starts", C.c_void_p), ("cu_seqlens", C.c_void_p), ("sequences", C.c_size_t)]
 
 
 class Posenc:

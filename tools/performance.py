@@ -1,0 +1,49 @@
+#!/usr/bin/env python3
+"""Tables of docs/performance.md from `posenc bench --json`: performance.py BENCH.json [LABEL=BENCH.json ...]
+
+Prints ratio (least to most) and microseconds of each case; further files stand beside the first as columns of
+ratios, under their labels. SPDX-License-Identifier: MIT
+"""
+import json
+import sys
+
+
+def key(case):
+    fields = "work dtype pairing tokens heads head_dim order in_place mode first_position".split()
+    return tuple(case.get(field) for field in fields)
+
+
+def name(case):
+    if case["work"] == "angles":
+        return f"{case['dtype']}, mode {case['mode']}, {case['tokens']} rows from {case['first_position']}"
+    if case["work"] == "bias":
+        return f"{case['dtype']}, {case['heads']} heads"
+    place = "in place" if case["in_place"] else "out of place"
+    order = "" if case["order"] == "tokens" else ", (heads, tokens)"
+    return f"{case['dtype']} {case['pairing']}, {case['tokens']} x {case['heads']} x {case['head_dim']}{order}, {place}"
+
+
+def cell(case):
+    return f"{case['ratio']:.2f} ({case['ratio_least']:.2f} to {case['ratio_most']:.2f})"
+
+
+def main(first, *others):
+    cases = json.load(open(first, encoding="utf-8"))
+    labels, columns = [], []
+    for other in others:
+        label, path = other.split("=", 1)
+        labels.append(label)
+        columns.append({key(case): case for case in json.load(open(path, encoding="utf-8"))})
+    for work in dict.fromkeys(case["work"] for case in cases):
+        print(f"\n| {work} | ratio | microseconds |" + "".join(f" {label} |" for label in labels))
+        print("|---|---|---|" + "---|" * len(labels))
+        for case in (c for c in cases if c["work"] == work):
+            more = [column.get(key(case)) for column in columns]
+            print(f"| {name(case)} | {cell(case)} | {case['nanoseconds'] / 1e3:.2f} |"
+                  + "".join(f" {cell(m)} |" if m else " |" for m in more))
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
+    main(*sys.argv[1:])
