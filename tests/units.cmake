@@ -31,7 +31,10 @@ posenc_test(table)
 
 # Once for every CPU level; those that this machine lacks skip by name.
 posenc_test(fast_rows SOURCES ${POSENC_CORE_SOURCES})
-foreach(level scalar neon avx2 avx512)
-  add_test(NAME fast_rows_${level} COMMAND test_fast_rows ${level})
-  set_tests_properties(fast_rows_${level} PROPERTIES ENVIRONMENT "CMOCKA_MESSAGE_OUTPUT=TAP;POSENC_CPU=${level}")
+posenc_test(rotate_kernels SOURCES ${POSENC_CORE_SOURCES})
+foreach(name fast_rows rotate_kernels)
+  foreach(level scalar neon avx2 avx512 avx512bf16)
+    add_test(NAME ${name}_${level} COMMAND test_${name} ${level})
+    set_tests_properties(${name}_${level} PROPERTIES ENVIRONMENT "CMOCKA_MESSAGE_OUTPUT=TAP;POSENC_CPU=${level}")
+  endforeach()
 endforeach()
