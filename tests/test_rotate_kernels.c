@@ -72,7 +72,7 @@ static uint64_t bits_of(double value, posenc_dtype dtype) {
 
 /* What a job's numbers are mostly like. */
 typedef enum data_kind {
-    PLAIN, /* of the size of activations */
+    PLAIN,     /* of the size of activations */
     PATTERNS,  /* any bits */
     TIES,      /* in the middle between two results, or next to it; the rows hold powers of two */
     DENORMALS, /* results that float32 holds as denormals only */
@@ -84,8 +84,8 @@ typedef enum data_kind {
 static uint64_t special_bits(posenc_dtype dtype, random_stream *rng) {
     uint64_t infinity = infinity_of(dtype), one = UINT64_C(1) << (formats[dtype].precision - 1);
     uint64_t sign = (random_bits(rng) & 1) << (8 * bytes_of(dtype) - 1);
-    const uint64_t special[] = {0, infinity, infinity | one >> 1, infinity | 1, 1, one - 1, one,
-                                infinity - 1};
+    const uint64_t special[] = {0,       infinity, infinity | one >> 1, infinity | 1, 1,
+                                one - 1, one,      infinity - 1};
     return sign | special[random_below(rng, COUNT(special))];
 }
 
@@ -241,12 +241,13 @@ static void random_job(kernel_case *c, random_stream *rng) {
 static const char *case_text(const kernel_case *c) {
     static char text[300];
     const penc_rotate_job *j = &c->job;
-    snprintf(text, sizeof text,
-             "%s to %s, orders %d to %d, %zu tokens, %zu heads, %zu pairs, x %td %td gap %td, y %td "
-             "%td gap %td, in place %d, stream %d, scale %g, data %d",
-             posenc_dtype_name(c->from), posenc_dtype_name(c->to), c->in, c->out, j->tokens,
-             j->heads, j->pairs, j->x.token, j->x.head, j->x.gap, j->y.token, j->y.head, j->y.gap,
-             c->in_place, j->stream, j->scale, c->kind);
+    snprintf(
+        text, sizeof text,
+        "%s to %s, orders %d to %d, %zu tokens, %zu heads, %zu pairs, x %td %td gap %td, y %td "
+        "%td gap %td, in place %d, stream %d, scale %g, data %d",
+        posenc_dtype_name(c->from), posenc_dtype_name(c->to), c->in, c->out, j->tokens, j->heads,
+        j->pairs, j->x.token, j->x.head, j->x.gap, j->y.token, j->y.head, j->y.gap, c->in_place,
+        j->stream, j->scale, c->kind);
     return text;
 }
 
@@ -417,7 +418,7 @@ static void random_jobs_give_the_bytes_of_the_reference(void **state) {
     random_stream rng = random_of(__func__);
     for (size_t number = 0; number < KERNELS; number++) {
         kernel_case c;
-        for (size_t trial = 0; trial < random_trials(300) && kernel_of(number, &c); trial++) {
+        for (size_t trial = 0; trial < random_trials(150) && kernel_of(number, &c); trial++) {
             random_job(&c, &rng);
             assert_kernel_on(&c, &rng);
         }
