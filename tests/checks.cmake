@@ -25,6 +25,7 @@ if(BUILD_SHARED_LIBS)
 endif()
 
 if(BUILD_SHARED_LIBS AND CMAKE_C_COMPILER_ID STREQUAL GNU)
+  posenc_check(proofs 600 ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/proofs/check_proofs.py)
   posenc_check(install 300 sh ${checks}/check_install.sh ${PROJECT_BINARY_DIR} ${PROJECT_SOURCE_DIR})
   posenc_check(one_file 600 sh ${checks}/check_one_file.sh ${PROJECT_SOURCE_DIR})
   posenc_check(same_bytes 900 sh ${checks}/check_same_bytes.sh ${PROJECT_SOURCE_DIR})

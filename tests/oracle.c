@@ -45,6 +45,29 @@ void oracle_sincos(mpfr_ptr cosine, mpfr_ptr sine, double position, mpfr_srcptr 
     mpfr_clear(angle);
 }
 
+size_t oracle_closest_positions(mpfr_srcptr w, int64_t *positions, size_t capacity) {
+    mpfr_t x, whole;
+    mpfr_inits2(ORACLE_BITS, x, whole, (mpfr_ptr)NULL);
+    mpfr_const_pi(x, MPFR_RNDN);
+    mpfr_div(x, w, x, MPFR_RNDN);
+    mpfr_mul_2ui(x, x, 1, MPFR_RNDN);
+    double before = 0.0, denominator = 1.0; /* exact up to 2^53 */
+    size_t count = 0;
+    while (count < capacity && denominator <= 0x1p40) {
+        positions[count++] = (int64_t)denominator;
+        mpfr_floor(whole, x);
+        mpfr_sub(x, x, whole, MPFR_RNDN);
+        if (mpfr_zero_p(x))
+            break;
+        mpfr_ui_div(x, 1, x, MPFR_RNDN);
+        double next = floor(mpfr_get_d(x, MPFR_RNDD)) * denominator + before;
+        before = denominator;
+        denominator = next;
+    }
+    mpfr_clears(x, whole, (mpfr_ptr)NULL);
+    return count;
+}
+
 void oracle_slope(mpfr_ptr slope, double max_bias, uint64_t numerator, uint64_t denominator) {
     mpfr_set_d(slope, -max_bias, MPFR_RNDN);
     mpfr_mul_ui(slope, slope, numerator, MPFR_RNDN);
@@ -57,12 +80,20 @@ static uint64_t infinity_bits(const number_format *format) {
     return exponents << (format->bits - 1);
 }
 
+/* The exponent of the last place of a number in [2^(exponent - 1), 2^exponent). */
+static long last_place(long exponent, const number_format *format) {
+    long place = exponent - format->bits;
+    return place < format->min_exponent ? format->min_exponent : place;
+}
+
+double oracle_ulp(long exponent, posenc_dtype dtype) {
+    return ldexp(1.0, (int)last_place(exponent, &formats[dtype]));
+}
+
 /* |x| in steps of the last place that its binade has, denormals' places being the smallest; a carry
  * into the next binade counts on rightly, since patterns are in the order of their numbers. */
 static uint64_t magnitude_bits(mpfr_srcptr x, const number_format *format) {
-    long place = (long)mpfr_get_exp(x) - format->bits;
-    if (place < format->min_exponent)
-        place = format->min_exponent;
+    long place = last_place(mpfr_get_exp(x), format);
     mpfr_t steps;
     mpfr_init2(steps, mpfr_get_prec(x));
     mpfr_mul_2si(steps, x, -place, MPFR_RNDN);

@@ -17,6 +17,10 @@ void oracle_frequency(mpfr_ptr w, double scale, double base, uint64_t numerator,
 /* Real cos and sin of position * w. */
 void oracle_sincos(mpfr_ptr cosine, mpfr_ptr sine, double position, mpfr_srcptr w);
 
+/* The positions up to 2^40 whose angle at frequency w comes closest to a multiple of pi/2: the
+ * denominators of the continued fraction of w / (pi/2). Returns how many. */
+size_t oracle_closest_positions(mpfr_srcptr w, int64_t *positions, size_t capacity);
+
 /* slope = 2^(-max_bias * numerator / denominator). */
 void oracle_slope(mpfr_ptr slope, double max_bias, uint64_t numerator, uint64_t denominator);
 
@@ -28,6 +32,9 @@ uint64_t oracle_bits_of_double(double x, posenc_dtype dtype);
 double oracle_value(uint64_t bits, posenc_dtype dtype);
 
 size_t oracle_bytes(posenc_dtype dtype);
+
+/* The unit in the last place of numbers in [2^(exponent - 1), 2^exponent), exponent as of mpfr_get_exp. */
+double oracle_ulp(long exponent, posenc_dtype dtype);
 
 /* The bit pattern of an array's element, and storing one. */
 uint64_t oracle_load(const void *array, posenc_dtype dtype, ptrdiff_t index);

@@ -146,31 +146,6 @@ static void rows_are_right_where_sin_or_cos_of_the_position_nearly_vanishes(void
     assert_rows(2, 10000.0, near_zeros, COUNT(near_zeros), POSENC_MODE_FLOAT32);
 }
 
-/* The positions up to 2^40 whose angle at frequency w comes closest to a multiple of pi/2: the
- * denominators of the continued fraction of w / (pi/2). Returns how many. */
-static size_t closest_positions(const mpfr_t w, int64_t *positions, size_t capacity) {
-    mpfr_t x, whole;
-    mpfr_inits2(ORACLE_BITS, x, whole, (mpfr_ptr)NULL);
-    mpfr_const_pi(x, MPFR_RNDN);
-    mpfr_div(x, w, x, MPFR_RNDN);
-    mpfr_mul_2ui(x, x, 1, MPFR_RNDN);
-    double before = 0.0, denominator = 1.0; /* exact up to 2^53 */
-    size_t count = 0;
-    while (count < capacity && denominator <= (double)POSENC_MAX_POSITION) {
-        positions[count++] = (int64_t)denominator;
-        mpfr_floor(whole, x);
-        mpfr_sub(x, x, whole, MPFR_RNDN);
-        if (mpfr_zero_p(x))
-            break;
-        mpfr_ui_div(x, 1, x, MPFR_RNDN);
-        double next = floor(mpfr_get_d(x, MPFR_RNDD)) * denominator + before;
-        before = denominator;
-        denominator = next;
-    }
-    mpfr_clears(x, whole, (mpfr_ptr)NULL);
-    return count;
-}
-
 static void exact_rows_are_right_at_every_frequencys_worst_positions(void **state) {
     (void)state;
     static const size_t dims[] = {8, 36, 80, 128};
@@ -185,7 +160,7 @@ static void exact_rows_are_right_at_every_frequencys_worst_positions(void **stat
             int64_t positions[64];
             guarded rows[COUNT(dtypes)];
             oracle_frequency(w, 1.0, base, 2 * pair, dim);
-            size_t count = closest_positions(w, positions, COUNT(positions));
+            size_t count = oracle_closest_positions(w, positions, COUNT(positions));
             assert_true(count > 5);
             for (size_t k = 0; k < COUNT(dtypes); k++)
                 rows[k] = pairs_rows(f, positions, count, dtypes[k], POSENC_MODE_EXACT);

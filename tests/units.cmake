@@ -12,6 +12,8 @@ posenc_test(frequencies SOURCES oracle.c LIBS mpfr gmp)
 posenc_test(memory_map SOURCES ${POSENC_CORE_SOURCES})
 posenc_test(wide SOURCES oracle.c ${POSENC_CORE_SOURCES} LIBS mpfr gmp)
 posenc_test(angles SOURCES oracle.c ${POSENC_CORE_SOURCES} LIBS mpfr gmp)
+posenc_test(contracts SOURCES contracts.c ladders.c oracle.c ${POSENC_CORE_SOURCES} LIBS mpfr gmp)
+posenc_test(kernel_contracts SOURCES contracts.c ladders.c oracle.c ${POSENC_CORE_SOURCES} LIBS mpfr gmp)
 posenc_test(base SOURCES oracle.c ${POSENC_CORE_SOURCES} LIBS mpfr gmp)
 # --wrap reaches only what is linked into the test itself.
 file(GLOB POSENC_FORMAT_SOURCES CONFIGURE_DEPENDS ${core}/formats/*.c)

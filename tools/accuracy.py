@@ -91,27 +91,48 @@ for value in (10000.0, 500000.0, 1e6):
 print("""
 ## The bound of exact rows
 
-A position p and a frequency w are multiplied as integers: |p| < 2^40 times a 128-bit significand of w in
-turns, which is w to 2^-127 of itself (`frequencies/ladder.c`; the wide arithmetic behind it is good to
-2^-230). The whole turns are bits that fall off, so the reduction to an eighth of a turn is exact, and the
-angle x in [0, pi/4] that remains is off by at most |p| w 2^-124 radians.
+Each function states its contract in its header: a bound, the interval it holds in, and the worst argument
+found. `proofs/check_proofs.py` proves with Gappa what is marked (machine), with formulas read out of the C
+sources and bounds read out of the contracts; `tests/test_contracts.c` tries to break each contract and checks
+the worst arguments. What is marked (text) is argued here.
 
-**The float64 sequence** (`angles/sincos.c`). x is split into a float64 and the next 53 bits. The Taylor series
-to x^17 and x^18 leave out less than 2^-58 of the result; the rounding errors of the sequence stay below
-1 ulp (0.74 at the most in the tables above; counted by hand, not yet proved by machine). A float32 (float16, bfloat16) is stored if the
-value plus and minus 2^-50 of itself round to the same number; else it is computed from x with all 256 bits.
+**The phase** (`angles/phase.c`). A position p and a frequency w are multiplied as integers: |p| <= 2^40 times a
+128-bit significand of w in turns, cut, so off by less than 2^-127 of w and what the wide arithmetic before it
+loses, 2^-229 of w (`frequencies/ladder.c`) (text). The whole turns are bits that fall off, so the reduction to
+an eighth of a turn is exact (text). Bits below 2^-256 are cut off the product and off the angle x in
+[0, pi/4], and the constant 2 pi is cut there: less than 2^-252 together (machine).
+
+**The float64 sequence** (`angles/sincos.c`). x is split into a float64 and the next 53 bits. The remainders of
+the Taylor series are below the first term left out, since signs alternate and terms fall (text); with them,
+the sums before the last rounding are within 0.41 ulp (machine). Rounding a number to nearest adds half an ulp
+of the real value, even where the number has crossed a power of two, which is representable (text): 0.91 ulp.
+With an angle below 2^48 radians the phase adds 2^-78, which makes 1 ulp plus 2^-75.
+
+**Rounded values** (`angles/sincos.c`). A float32 (float16, bfloat16) is stored if the value plus and minus
+2^-50 of itself round to the same number; since the value is nearer to the real one than that (machine), and
+rounding keeps order (text), this is the real value's rounding. Else it is computed from x with all 256 bits,
+where what is within 2^-128 of a tie counts as a tie. So a stored number is the correctly rounded cos or sin of
+x, and x is off by the phase: within half an ulp plus 2^-78 of the real value for angles below 2^48, and
+correctly rounded unless the real value lies nearer than that to a midpoint. No sampled one does: that is
+tested, not proved.
 
 **The vector kernels** (`kernels/sincos_vector.inc`) keep w as two float64 numbers in quarter turns, cut off after
 53 bits each: within 2^-105 of itself. The whole quarters n of p w come from a float64 product; then
-r = p w - n by two fused steps (without FMA: an exact product after Dekker) is rounded twice, e = 2^-53 of
-itself each, and is off by 2^-105 p w besides. Where that is more than e of r the lane goes the slow way,
-so r is good to 3 e. sin and cos are minimax polynomials in r (`tools/sincos.sollya`, off by 0.4 e and 0.7 e),
-evaluated within 2.6 e; the scale, its margin and the products add 3 e: below 10 e, which is the margin that must not
-change the rounding to float32. A run adds the angle of its anchor and of a step: four products of numbers with
-those errors, below 15 e, against a margin of 2^-49 = 16 e. What a margin does change goes the slow way.
+r = p w - n by two fused steps (without FMA: an exact product after Dekker, and one more rounding), and is off by
+2^-105 p w besides (text). Where |r| is below 2^-52 of p w the lane goes the slow way; else r is within 5.0001 e of
+itself, e = 2^-53, and within 2.8 e above 2^-50 of p w (machine). sin and cos are minimax polynomials in r
+(`tools/sincos.sollya`), within 0.36 e and 0.7 e of themselves: in exact fractions, the difference from a
+Taylor series is a polynomial whose Bernstein coefficients bound it (machine; Gappa itself knows no sin, and
+this needs no other tool). Their steps lose 1.95 e, fused or not, and the whole is within 6.99 e (machine): an
+angle's relative error is not magnified by sin and cos below an eighth of a turn (text). The factor, its margin
+and the product add 3 e: below 10 e, the margin that must not change the rounding to float32 (machine). It
+holds by 0.01 e without FMA.
+A run adds the angles of its anchor and of a step. In absolute terms each of the four numbers is within 3.45 e
+(machine), which weighs at most sqrt 2 as cos^2 + sin^2 = 1 (text); with all roundings below 16 e = 2^-49 of
+the factor, the margin (machine). What a margin does change goes the slow way.
 16-bit numbers are rounded from the float32 ones, which is right unless those lie in the middle between two
 of them: then they go the slow way too. Mode float32 takes the float32 angle times 2/pi in the same kernels.
 
-The tests: every row layout, dtype and mode against MPFR (`test_angles`), all scalings and axes against 80
-digits (`test_scalings.py`), vector rows against the slow way at every CPU level (`test_fast_rows`), and the
-same bytes from every compiler, level and machine (`check_same_bytes.sh`).""")
+The tests: contracts (`test_contracts`), every row layout, dtype and mode against MPFR (`test_angles`), all
+scalings and axes against 80 digits (`test_scalings.py`), vector rows against the slow way at every CPU level
+(`test_fast_rows`), and the same bytes from every compiler, level and machine (`check_same_bytes.sh`).""")

@@ -72,31 +72,50 @@ static posenc_status penc_check_rows_memory(const posenc_rows *rows, ptrdiff_t s
     return POSENC_OK;
 }
 
-static int penc_position_is_valid(const penc_positions *positions, ptrdiff_t index) {
-    if (positions->kind == PENC_INT64) { /* before it is turned into a float64 */
-        int64_t number = ((const int64_t *)positions->numbers)[index];
-        return number <= POSENC_MAX_POSITION && number >= -POSENC_MAX_POSITION;
+/* 1 if all are in range: the usual case, without a branch for each. False for NaN. */
+#define PENC_IN_RANGE(name, type, most)                                                            \
+    static int name(const type *numbers, size_t count) {                                           \
+        int good = 1;                                                                              \
+        for (size_t i = 0; i < count; i++)                                                         \
+            good &= numbers[i] <= (most) && numbers[i] >= -(most);                                 \
+        return good;                                                                               \
     }
-    double number = penc_position_number(positions, index);
-    return number <= (double)POSENC_MAX_POSITION && number >= -(double)POSENC_MAX_POSITION;
+PENC_IN_RANGE(penc_integers_are_valid, int64_t, POSENC_MAX_POSITION)
+PENC_IN_RANGE(penc_reals_are_valid, double, (double)POSENC_MAX_POSITION)
+
+static int penc_positions_are_valid(const penc_positions *positions, ptrdiff_t start,
+                                    size_t count) {
+    switch (positions->kind) {
+    case PENC_INT64: /* before they are turned into float64 */
+        return penc_integers_are_valid((const int64_t *)positions->numbers + start, count);
+    case PENC_REAL:
+        return penc_reals_are_valid((const double *)positions->numbers + start, count);
+    case PENC_INT32:
+        break;
+    }
+    return 1;
+}
+
+static posenc_status penc_fail_position(const penc_positions *positions, ptrdiff_t index,
+                                        posenc_error *error) {
+    static const char must[] = "be from -1099511627776 to 1099511627776 (2^40)";
+    if (positions->kind == PENC_INT64)
+        penc_fail_integer(error, "positions", ((const int64_t *)positions->numbers)[index], must);
+    else
+        penc_fail_real(error, "positions", penc_position_number(positions, index), must);
+    penc_fail_place(error, "index", (int64_t)index);
+    return POSENC_OUT_OF_RANGE;
 }
 
 static posenc_status penc_check_positions_range(const penc_positions *positions,
                                                 posenc_error *error) {
-    static const char must[] = "be from -1099511627776 to 1099511627776 (2^40)";
     for (size_t axis = 0; axis < positions->axes; axis++) {
-        for (size_t i = 0; i < positions->count; i++) {
-            ptrdiff_t index = (ptrdiff_t)axis * positions->axis_stride + (ptrdiff_t)i;
-            if (penc_position_is_valid(positions, index))
-                continue;
-            if (positions->kind == PENC_INT64)
-                penc_fail_integer(error, "positions", ((const int64_t *)positions->numbers)[index],
-                                  must);
-            else
-                penc_fail_real(error, "positions", penc_position_number(positions, index), must);
-            penc_fail_place(error, "index", (int64_t)index);
-            return POSENC_OUT_OF_RANGE;
-        }
+        ptrdiff_t start = (ptrdiff_t)axis * positions->axis_stride;
+        if (penc_positions_are_valid(positions, start, positions->count))
+            continue;
+        while (penc_positions_are_valid(positions, start, 1))
+            start++;
+        return penc_fail_position(positions, start, error);
     }
     return POSENC_OK;
 }
@@ -116,7 +135,7 @@ static void penc_slow_row(const penc_row_job *job, size_t token) {
 }
 
 static posenc_status penc_write_rows(const posenc_frequencies *frequencies,
-                                     penc_positions positions, const posenc_rows *rows,
+                                     penc_positions *positions, const posenc_rows *rows,
                                      posenc_error *error) {
     if (!frequencies)
         return penc_fail_null(error, "frequencies");
@@ -126,23 +145,23 @@ static posenc_status penc_write_rows(const posenc_frequencies *frequencies,
     if (frequencies->exact_only && rows->mode != POSENC_MODE_EXACT)
         return penc_fail(error, POSENC_UNSUPPORTED, "rows.mode",
                          "be exact for a change of frequencies");
-    if (positions.count == 0)
+    if (positions->count == 0)
         return POSENC_OK;
-    if (!positions.numbers)
+    if (!positions->numbers)
         return penc_fail_null(error, "positions");
     size_t width = posenc_row_width(rows->layout, frequencies->pairs);
     ptrdiff_t stride = rows->row_stride ? rows->row_stride : (ptrdiff_t)width;
-    positions.axes = frequencies->axes.count;
-    positions.axis_stride = rows->axis_stride ? rows->axis_stride : (ptrdiff_t)positions.count;
-    status = penc_check_rows_memory(rows, stride, width, &positions, error);
+    positions->axes = frequencies->axes.count;
+    positions->axis_stride = rows->axis_stride ? rows->axis_stride : (ptrdiff_t)positions->count;
+    status = penc_check_rows_memory(rows, stride, width, positions, error);
     if (!status)
-        status = penc_check_positions_range(&positions, error);
+        status = penc_check_positions_range(positions, error);
     if (status)
         return status;
-    penc_row_job job = {frequencies, &positions, rows, stride};
+    penc_row_job job = {frequencies, positions, rows, stride};
     penc_fast_job fast;
     int serves = penc_fast_start(&job, &fast);
-    for (size_t token = 0; token < positions.count;) {
+    for (size_t token = 0; token < positions->count;) {
         size_t written = serves ? penc_fast_rows(&fast, token) : 0;
         if (!written)
             penc_slow_row(&job, token);
@@ -154,17 +173,17 @@ static posenc_status penc_write_rows(const posenc_frequencies *frequencies,
 posenc_status posenc_angles(const posenc_frequencies *frequencies, const int64_t *positions,
                             size_t count, const posenc_rows *rows, posenc_error *error) {
     penc_positions all = {positions, PENC_INT64, sizeof *positions, count, 1, 0};
-    return penc_write_rows(frequencies, all, rows, error);
+    return penc_write_rows(frequencies, &all, rows, error);
 }
 
 posenc_status posenc_angles_int32(const posenc_frequencies *frequencies, const int32_t *positions,
                                   size_t count, const posenc_rows *rows, posenc_error *error) {
     penc_positions all = {positions, PENC_INT32, sizeof *positions, count, 1, 0};
-    return penc_write_rows(frequencies, all, rows, error);
+    return penc_write_rows(frequencies, &all, rows, error);
 }
 
 posenc_status posenc_angles_real(const posenc_frequencies *frequencies, const double *positions,
                                  size_t count, const posenc_rows *rows, posenc_error *error) {
     penc_positions all = {positions, PENC_REAL, sizeof *positions, count, 1, 0};
-    return penc_write_rows(frequencies, all, rows, error);
+    return penc_write_rows(frequencies, &all, rows, error);
 }

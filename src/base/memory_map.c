@@ -21,7 +21,9 @@ static void penc_map_insert(penc_memory_map *map, size_t count, ptrdiff_t stride
 
 int penc_map_array(penc_memory_map *map, size_t element, int axes, const size_t *count,
                    const ptrdiff_t *stride) {
-    *map = (penc_memory_map){.element = element};
+    map->axes = 0; /* counts and strides are set as axes come */
+    map->element = element;
+    map->low = map->high = 0;
     for (int axis = 0; axis < axes; axis++) {
         if (count[axis] == 0)
             return 1;

@@ -28,8 +28,10 @@ typedef struct penc_rotate_job {
     penc_side x, y;
     penc_table_side table;
     int transpose; /* 1: by the transposed matrix, which turns back */
-    int stream;    /* 1: stores bypass the caches; y and its strides are multiples of 64 bytes */
-    double scale;  /* multiplies every result, rounded once more; not if it is 1 */
+    int by_head; /* 1: head after head, for what no cache holds; else all heads by some columns, whose cos
+                      and sin stay in registers */
+    int stream;   /* 1: stores bypass the caches; y and its strides are multiples of 64 bytes */
+    double scale; /* multiplies every result, rounded once more; not if it is 1 */
 } penc_rotate_job;
 
 typedef void penc_rotate_kernel(const penc_rotate_job *job, const void *x, const void *cos,
@@ -37,6 +39,10 @@ typedef void penc_rotate_kernel(const penc_rotate_job *job, const void *x, const
 
 static inline ptrdiff_t penc_table_row(const penc_rotate_job *job, size_t token) {
     return job->table.rows ? job->table.rows[token] : (ptrdiff_t)token * job->table.token;
+}
+
+static inline ptrdiff_t penc_offset_of(const penc_side *side, size_t token, size_t head) {
+    return (ptrdiff_t)token * side->token + (ptrdiff_t)head * side->head;
 }
 
 /* The reference, for any job: from dtype `from` to dtype `to`. Computes in float64 if `from` is float64, else in
@@ -48,6 +54,11 @@ typedef enum penc_channel_order { PENC_HALVES = 0, PENC_PAIRS = 1 } penc_channel
 
 /* A vector kernel: for table.pair 1, table.second 0, transpose 0 and those channel orders. */
 typedef penc_rotate_kernel *penc_rotate_set[PENC_DTYPES][PENC_DTYPES][2][2];
+
+/* A kernel of pairs to pairs within a dtype, for rows that hold each number twice, sin negated at a pair's first
+ * channel; pairs must be a multiple of PENC_FLAT_PAIRS. NULL for some dtypes. */
+enum { PENC_FLAT_PAIRS = 8 };
+typedef penc_rotate_kernel *penc_rotate_flat_set[PENC_DTYPES];
 
 /* Every instance: suffix and level, from worst to best. */
 #if PENC_X86
@@ -61,13 +72,17 @@ typedef penc_rotate_kernel *penc_rotate_set[PENC_DTYPES][PENC_DTYPES][2][2];
 #define PENC_ROTATE_INSTANCES(X)
 #endif
 
-#define PENC_ROTATE_DECLARE(suffix, level) extern const penc_rotate_set penc_rotate_##suffix##_set;
+#define PENC_ROTATE_DECLARE(suffix, level)                                                         \
+    extern const penc_rotate_set penc_rotate_##suffix##_set;                                       \
+    extern const penc_rotate_flat_set penc_rotate_##suffix##_flat_set;
 PENC_ROTATE_INSTANCES(PENC_ROTATE_DECLARE)
 #undef PENC_ROTATE_DECLARE
 
-/* That of the CPU level in use; NULL if there is none. */
+/* Those of the CPU level in use; NULL if there is none. */
 penc_rotate_kernel *penc_rotate_vector_of(posenc_dtype from, penc_channel_order from_order,
                                           posenc_dtype to, penc_channel_order to_order);
+
+penc_rotate_kernel *penc_rotate_flat_of(posenc_dtype dtype);
 
 /* After streaming stores, before another thread may read them. */
 static inline void penc_finish_streaming(void) {

@@ -75,15 +75,29 @@ penc_rotate_kernel *penc_rotate_scalar_of(posenc_dtype from, posenc_dtype to) {
     return kernels[from][to];
 }
 
+/* The kernel of the best instance that the CPU has. */
+#define PENC_CHOOSE_BEST(best, member)                                                             \
+    penc_rotate_kernel *best = NULL;                                                               \
+    const penc_cpu_level level = penc_cpu_level_now();                                             \
+    (void)level;                                                                                   \
+    PENC_ROTATE_INSTANCES(member)
+
 penc_rotate_kernel *penc_rotate_vector_of(posenc_dtype from, penc_channel_order from_order,
                                           posenc_dtype to, penc_channel_order to_order) {
-    penc_cpu_level level = penc_cpu_level_now();
-    penc_rotate_kernel *best = NULL;
-#define PENC_CHOOSE(suffix, needed)                                                                \
+#define PENC_MEMBER(suffix, needed)                                                                \
     if (level >= (needed))                                                                         \
         best = penc_rotate_##suffix##_set[from][to][from_order][to_order];
-    PENC_ROTATE_INSTANCES(PENC_CHOOSE)
-#undef PENC_CHOOSE
-    (void)level;
+    PENC_CHOOSE_BEST(best, PENC_MEMBER)
+#undef PENC_MEMBER
     return best;
 }
+
+penc_rotate_kernel *penc_rotate_flat_of(posenc_dtype dtype) {
+#define PENC_MEMBER(suffix, needed)                                                                \
+    if (level >= (needed))                                                                         \
+        best = penc_rotate_##suffix##_flat_set[dtype];
+    PENC_CHOOSE_BEST(best, PENC_MEMBER)
+#undef PENC_MEMBER
+    return best;
+}
+#undef PENC_CHOOSE_BEST

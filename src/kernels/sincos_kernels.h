@@ -37,19 +37,27 @@ typedef struct penc_sincos_block {
     double cos[PENC_SINCOS_RUN], sin[PENC_SINCOS_RUN];
 } penc_sincos_block;
 
-/* float64 cos and sin of `count` pairs (at most ROW), times `scale`: within 2^-50.3 of
- * themselves plus 2^-105 of the angle. All arrays have room up to a multiple of PAD. */
+/* float64 cos and sin of `count` pairs (at most ROW), times `scale`: within 2^-50 of themselves plus 2^-102 of
+ * the angle (times scale). All arrays have room up to a multiple of PAD.
+ * contract: penc_sincos_row_kernel relative=0x1p-50 absolute=0x1p-61 interval=0:0x1p40
+ *   witness=1000000,128,42,-438 worst=0.411217 */
 typedef void penc_sincos_row_kernel(penc_quarter_table table, size_t count, const penc_place *place,
                                     double scale, double *cos, double *sin);
 
-/* The same rounded to float32; returns a bit for every pair whose rounding is not settled. */
+/* The same rounded to float32; returns a bit for every pair whose rounding is not settled. The others are
+ * correctly rounded.
+ * contract: penc_round_row_kernel ulp=0.5 interval=0:0x1p40
+ *   witness=100,36,6,0x1.1c36e88bc9569p+31 worst=1.000000 */
 typedef uint64_t penc_round_row_kernel(penc_quarter_table table, size_t count,
                                        const penc_place *place, double scale, float *cos_row,
                                        float *sin_row);
 
 /* `rows` rows (at most ROWS) of `count` pairs (at most RUN) at a position plus 0, 1, ... by angle addition:
  * `anchor` holds the position's cos and sin (times scale), `steps` those of 0, 1, ... Within
- * 2^-49.1 * scale. Returns a bit for every row in which something is not settled. */
+ * 2^-49 * scale before rounding. Returns a bit for every row in which something is not settled; the others
+ * are correctly rounded.
+ * contract: penc_round_run_kernel ulp=0.5 interval=0:0x1p40
+ *   witness=500000,36,0,24850173 worst=1.000000 */
 typedef uint64_t penc_round_run_kernel(size_t count, size_t rows, double scale,
                                        const penc_sincos_block *anchor,
                                        const penc_sincos_block *steps, float *cos_rows,

@@ -7,8 +7,9 @@
 
 #include <string.h>
 
-/* Tokens that go to a kernel at once: their rows stay in the first cache while head after head passes. */
-enum { BLOCK = 16 };
+/* Tokens that go to a kernel at once: their rows stay in a near cache while head after head passes. Where heads
+ * lie outside of tokens in memory, GROUP of them pass side by side, so that a row is read once for all of them. */
+enum { BLOCK = 64, GROUP = 8 };
 
 /* What all blocks of a call share. */
 typedef struct penc_rotate_call {
@@ -16,8 +17,9 @@ typedef struct penc_rotate_call {
     penc_rotate_kernel *kernel;
     penc_rotate_job job;
     int prepare; /* rows are copied for the kernel, side by side, sin negated for the transpose */
-    int heads_outside;
-    size_t pairs; /* at most as many at once */
+    int flat;    /* and each number twice */
+    int heads_outside; /* heads lie outside of tokens in memory, and are many */
+    size_t pairs;      /* at most as many at once */
     size_t sequence;
     ptrdiff_t from_bytes, to_bytes, table_bytes;
 } penc_rotate_call;
@@ -63,24 +65,48 @@ static int penc_is_aligned(const penc_rotate_call *call) {
     return odd % 64 == 0;
 }
 
+/* What the caches near a core do not hold should be passed through in the order of memory. */
+static int penc_is_large(const penc_rotate_plan *plan) {
+    return plan->x_map.high - plan->x_map.low > 1 << 20;
+}
+
+/* The kernel for rows that hold each number twice, where it can and pays; NULL elsewhere. */
+static penc_rotate_kernel *penc_flat_kernel(const penc_rotate_plan *plan) {
+    enum { WORTH_PREPARING = 8 };
+    const posenc_tensor *x = plan->x, *y = plan->y;
+    size_t pairs = plan->rotation.rotary_dim / 2;
+    if (plan->rotation.pairing != POSENC_PAIRING_INTERLEAVED ||
+        plan->y_pairing != POSENC_PAIRING_INTERLEAVED || x->dtype != y->dtype ||
+        pairs % PENC_FLAT_PAIRS || x->shape[POSENC_AXIS_HEADS] < WORTH_PREPARING)
+        return NULL;
+    return penc_rotate_flat_of(x->dtype);
+}
+
 static penc_rotate_call penc_start_call(const penc_rotate_plan *plan) {
     const posenc_rotation *rotation = &plan->rotation;
     const posenc_tensor *x = plan->x, *y = plan->y;
     size_t pairs = rotation->rotary_dim / 2;
-    penc_rotate_call call = {.plan = plan, .sequence = 0, .pairs = pairs};
+    penc_rotate_call
+        call; /* filled member by member: zeroing it whole costs as much as rotating a head */
+    call.plan = plan;
+    call.kernel = NULL;
+    call.sequence = 0;
+    call.pairs = pairs;
+    call.prepare = call.flat = 0;
     call.from_bytes = (ptrdiff_t)posenc_dtype_bytes(x->dtype);
     call.to_bytes = (ptrdiff_t)posenc_dtype_bytes(y->dtype);
     call.table_bytes = (ptrdiff_t)posenc_dtype_bytes(rotation->dtype);
-    call.job = (penc_rotate_job){
-        .heads = x->shape[POSENC_AXIS_HEADS],
-        .pairs = pairs,
-        .x = penc_side_of(x, rotation->pairing, pairs),
-        .y = penc_side_of(y, plan->y_pairing, pairs),
-        .table = {0, rotation->pair_stride, rotation->second_stride, NULL},
-        .transpose = plan->transpose,
-        .scale = plan->scale,
-    };
-    call.heads_outside = call.job.heads > 1 && call.job.x.token < call.job.x.head;
+    call.job.heads = x->shape[POSENC_AXIS_HEADS];
+    call.job.pairs = pairs;
+    call.job.x = penc_side_of(x, rotation->pairing, pairs);
+    call.job.y = penc_side_of(y, plan->y_pairing, pairs);
+    call.job.table = (penc_table_side){0, rotation->pair_stride, rotation->second_stride, NULL};
+    call.job.transpose = plan->transpose;
+    call.job.scale = plan->scale;
+    call.job.stream = 0;
+    int large = penc_is_large(plan);
+    call.job.by_head = large;
+    call.heads_outside = large && call.job.heads > 1 && call.job.x.token < call.job.x.head;
     int dense = x->strides[POSENC_AXIS_HEAD_DIM] == 1 && y->strides[POSENC_AXIS_HEAD_DIM] == 1 &&
                 rotation->second_stride == 0;
     if (dense)
@@ -90,10 +116,14 @@ static penc_rotate_call penc_start_call(const penc_rotate_plan *plan) {
         call.kernel = penc_rotate_scalar_of(x->dtype, y->dtype);
         return call;
     }
-    call.prepare = plan->transpose || rotation->pair_stride != 1;
+    penc_rotate_kernel *flat = call.heads_outside ? NULL : penc_flat_kernel(plan);
+    call.flat = flat != NULL;
+    if (flat)
+        call.kernel = flat;
+    call.prepare = call.flat || plan->transpose || rotation->pair_stride != 1;
     call.job.transpose = 0;
     call.job.table.pair = 1;
-    size_t room = PENC_SCRATCH_BYTES / (size_t)call.table_bytes;
+    size_t room = PENC_SCRATCH_BYTES / (size_t)call.table_bytes / (call.flat ? 2 : 1);
     if (call.prepare && call.pairs > room)
         call.pairs = room;
     call.job.stream = plan->streaming && penc_is_aligned(&call);
@@ -118,20 +148,23 @@ static ptrdiff_t penc_row_of(penc_rotate_call *call, size_t batch, size_t token)
     return (rotation->row_starts ? (ptrdiff_t)rotation->row_starts[batch] : 0) + (ptrdiff_t)token;
 }
 
-static penc_token_block penc_next_block(penc_rotate_call *call, size_t batch, size_t token) {
+static void penc_next_block(penc_rotate_call *call, size_t batch, size_t token,
+                            penc_token_block *block) {
     const penc_rotate_plan *plan = call->plan;
     const posenc_rotation *rotation = &plan->rotation;
     size_t left = plan->first + plan->count - token;
     size_t most = BLOCK;
     if (call->prepare) {
-        size_t room = PENC_SCRATCH_BYTES / (size_t)call->table_bytes / call->pairs;
+        size_t room =
+            PENC_SCRATCH_BYTES / (size_t)call->table_bytes / (call->pairs * (call->flat ? 2 : 1));
         most = room < most ? room : most;
     }
-    penc_token_block block = {.batch = batch, .token = token, .count = left < most ? left : most};
+    block->batch = batch;
+    block->token = token;
+    block->count = left < most ? left : most;
     ptrdiff_t table = rotation->batch > 1 ? (ptrdiff_t)batch * rotation->batch_stride : 0;
-    for (size_t i = 0; i < block.count; i++)
-        block.rows[i] = table + penc_row_of(call, batch, token + i) * rotation->row_stride;
-    return block;
+    for (size_t i = 0; i < block->count; i++)
+        block->rows[i] = table + penc_row_of(call, batch, token + i) * rotation->row_stride;
 }
 
 /* Copies pairs first ... first + count - 1 of the block's rows side by side. */
@@ -152,6 +185,26 @@ static penc_token_block penc_next_block(penc_rotate_call *call, size_t batch, si
     }
 PENC_PREPARE_ROWS(penc_prepare_floats, float)
 PENC_PREPARE_ROWS(penc_prepare_doubles, double)
+
+/* The same, each number twice, sin negated at the pair's first channel. */
+static void penc_prepare_flat(const penc_rotate_call *call, const penc_token_block *block,
+                              size_t first, size_t count, float *restrict cos_rows,
+                              float *restrict sin_rows) {
+    const posenc_rotation *rotation = &call->plan->rotation;
+    const ptrdiff_t step = rotation->pair_stride;
+    const float sign = call->plan->transpose ? -1.0f : 1.0f;
+    for (size_t i = 0; i < block->count; i++) {
+        const float *cos = (const float *)rotation->cos + block->rows[i] + (ptrdiff_t)first * step;
+        const float *sin = (const float *)rotation->sin + block->rows[i] + (ptrdiff_t)first * step;
+        for (size_t j = 0; j < count; j++) {
+            size_t at = 2 * (i * count + j);
+            float s = sign * sin[(ptrdiff_t)j * step];
+            cos_rows[at] = cos_rows[at + 1] = cos[(ptrdiff_t)j * step];
+            sin_rows[at] = -s;
+            sin_rows[at + 1] = s;
+        }
+    }
+}
 
 /* --- Blocks ------------------------------------------------------------------------------------ */
 
@@ -187,11 +240,12 @@ static void penc_run_kernel(const penc_rotate_call *call, const penc_rotate_job 
         call->kernel(job, x, cos, sin, y);
         return;
     }
-    penc_rotate_job one = *job;
-    one.heads = 1;
-    for (size_t head = 0; head < job->heads; head++)
-        call->kernel(&one, x + (ptrdiff_t)head * job->x.head * call->from_bytes, cos, sin,
+    penc_rotate_job some = *job;
+    for (size_t head = 0; head < job->heads; head += GROUP) {
+        some.heads = job->heads - head < GROUP ? job->heads - head : GROUP;
+        call->kernel(&some, x + (ptrdiff_t)head * job->x.head * call->from_bytes, cos, sin,
                      y + (ptrdiff_t)head * job->y.head * call->to_bytes);
+    }
 }
 
 /* Pairs first ... first + count - 1 of a block. */
@@ -212,12 +266,15 @@ static void penc_rotate_block(const penc_rotate_call *call, const penc_token_blo
         penc_run_kernel(call, &job, x, plan->rotation.cos, plan->rotation.sin, y);
         return;
     }
-    double cos[PENC_SCRATCH_BYTES / sizeof(double)], sin[PENC_SCRATCH_BYTES / sizeof(double)];
-    if (plan->rotation.dtype == POSENC_F64)
+    _Alignas(64) double cos[PENC_SCRATCH_BYTES / sizeof(double)];
+    _Alignas(64) double sin[PENC_SCRATCH_BYTES / sizeof(double)];
+    if (call->flat)
+        penc_prepare_flat(call, block, first, count, (float *)cos, (float *)sin);
+    else if (plan->rotation.dtype == POSENC_F64)
         penc_prepare_doubles(call, block, first, count, cos, sin);
     else
         penc_prepare_floats(call, block, first, count, (float *)cos, (float *)sin);
-    job.table.token = (ptrdiff_t)count;
+    job.table.token = (ptrdiff_t)count * (call->flat ? 2 : 1);
     penc_run_kernel(call, &job, x, (const char *)cos, (const char *)sin, y);
 }
 
@@ -253,7 +310,8 @@ void penc_run_plan(const penc_rotate_plan *plan) {
     size_t pairs = plan->rotation.rotary_dim / 2;
     for (size_t batch = 0; batch < plan->x->shape[POSENC_AXIS_BATCH]; batch++) {
         for (size_t done = 0; done < plan->count;) {
-            penc_token_block block = penc_next_block(&call, batch, plan->first + done);
+            penc_token_block block;
+            penc_next_block(&call, batch, plan->first + done, &block);
             for (size_t first = 0; first < pairs; first += call.pairs)
                 penc_rotate_block(&call, &block, first,
                                   pairs - first < call.pairs ? pairs - first : call.pairs);

@@ -1,0 +1,134 @@
+/* Tries to break the contracts of the vector kernels, every instance that this machine has, as test_contracts
+ * does with other functions. SPDX-License-Identifier: MIT */
+#include "ladders.h"
+
+#include "kernels/sincos_kernels.h"
+
+typedef struct instance {
+    const char *name;
+    penc_cpu_level level;
+    const penc_sincos_kernels *kernels;
+} instance;
+
+#define INSTANCE(suffix, level) {#suffix, level, &penc_sincos_kernels_##suffix},
+static const instance instances[] = {PENC_SINCOS_INSTANCES(INSTANCE)};
+
+static const penc_sincos_kernels *kernels; /* those that are being tried */
+
+/* One kernel at one position, pairs from `from` to before `to`: all of them, or one. */
+typedef void try_kernel(search *s, const ladder *l, double position, size_t from, size_t to);
+
+static void try_row(search *s, const ladder *l, double position, size_t from, size_t to) {
+    double cos_row[MOST_PAIRS + PENC_SINCOS_PAD], sin_row[MOST_PAIRS + PENC_SINCOS_PAD];
+    penc_quarter_table table = {l->made->quarter_high, l->made->quarter_low};
+    penc_place place = {NULL, position};
+    kernels->row(table, l->pairs, &place, 1.0, cos_row, sin_row);
+    for (size_t j = from; j < to; j++)
+        check_value(s, l, j, position, POSENC_F64, (penc_sincos){cos_row[j], sin_row[j]});
+}
+
+static void try_round_row(search *s, const ladder *l, double position, size_t from, size_t to) {
+    float cos_row[MOST_PAIRS], sin_row[MOST_PAIRS];
+    penc_quarter_table table = {l->made->quarter_high, l->made->quarter_low};
+    penc_place place = {NULL, position};
+    uint64_t open = kernels->round_row(table, l->pairs, &place, 1.0, cos_row, sin_row);
+    for (size_t j = from; j < to; j++) {
+        penc_sincos got = {(double)cos_row[j], (double)sin_row[j]};
+        if (!(open >> j & 1))
+            check_value(s, l, j, position, POSENC_F32, got);
+    }
+}
+
+/* The position as one of a run that begins at a multiple of ROWS. */
+static void try_round_run(search *s, const ladder *l, double position, size_t from, size_t to) {
+    float cos_rows[PENC_SINCOS_ROWS * PENC_SINCOS_RUN];
+    float sin_rows[PENC_SINCOS_ROWS * PENC_SINCOS_RUN];
+    penc_sincos_block anchor, steps[PENC_SINCOS_ROWS];
+    double start = floor(position / PENC_SINCOS_ROWS) * PENC_SINCOS_ROWS;
+    if (position < 0.0 || position != trunc(position)) /* no run has such positions */
+        return;
+    for (size_t pair = from / PENC_SINCOS_RUN * PENC_SINCOS_RUN; pair < to;
+         pair += PENC_SINCOS_RUN) {
+        size_t left = l->pairs - pair, count = left < PENC_SINCOS_RUN ? left : PENC_SINCOS_RUN;
+        penc_quarter_table table = {l->made->quarter_high + pair, l->made->quarter_low + pair};
+        penc_place place = {NULL, start};
+        kernels->row(table, count, &place, 1.0, anchor.cos, anchor.sin);
+        for (size_t row = 0; row < PENC_SINCOS_ROWS; row++) {
+            place.all = (double)row;
+            kernels->row(table, count, &place, 1.0, steps[row].cos, steps[row].sin);
+        }
+        uint64_t open = kernels->round_run(count, PENC_SINCOS_ROWS, 1.0, &anchor, steps, cos_rows,
+                                           sin_rows, PENC_SINCOS_RUN);
+        for (size_t i = 0; i < PENC_SINCOS_ROWS * count; i++) {
+            size_t row = i / count, j = i % count, at = row * PENC_SINCOS_RUN + j;
+            penc_sincos got = {(double)cos_rows[at], (double)sin_rows[at]};
+            int wanted = pair + j >= from && pair + j < to &&
+                         (to - from > 1 || start + (double)row == position);
+            if (wanted && !(open >> row & 1))
+                check_value(s, l, pair + j, start + (double)row, POSENC_F32, got);
+        }
+    }
+}
+
+static try_kernel *tried;
+
+static void try_place(search *s, const ladder *l, size_t pair, double position) {
+    tried(s, l, position, pair, pair + 1);
+}
+
+/* All pairs at random positions, all instances; the witness is one of the scalar instance. */
+static void attack(const char *name, try_kernel *kernel, posenc_dtype dtype) {
+    random_stream rng = random_of(name);
+    search recorded = search_of("src/kernels/sincos_kernels.h", name, dtype);
+    static ladder all[LADDERS];
+    ladders_start(all);
+    tried = kernel;
+    kernels = &penc_sincos_kernels_scalar;
+    try_place(&recorded, witness_ladder(all, &recorded), (size_t)recorded.contract.witness[2],
+              recorded.contract.witness[3]);
+    for (size_t i = 0; i < sizeof instances / sizeof *instances; i++) {
+        search s = search_of("src/kernels/sincos_kernels.h", name, dtype);
+        kernels = instances[i].kernels;
+        if (instances[i].level > penc_cpu_level_now()) {
+            printf("# no %s here\n", instances[i].name);
+            continue;
+        }
+        while (s.tried < random_trials(SAMPLES)) {
+            const ladder *l = &all[random_below(&rng, LADDERS)];
+            double whole = floor(fabs((double)random_position(&rng)));
+            kernel(&s, l, kernel == try_round_run ? whole : random_place(&rng), 0, l->pairs);
+        }
+        visit_closest(&s, all, try_place);
+        visit_extremes(&s, all, try_place);
+        visit_ties(&s, all, POSENC_F32, &rng, try_place);
+        printf("# %s:\n", instances[i].name);
+        search_report(&s);
+    }
+    ladders_end(all);
+    search_assert_witness(&recorded);
+}
+
+static void row_kernels_keep_their_contract(void **state) {
+    (void)state;
+    attack("penc_sincos_row_kernel", try_row, POSENC_F64);
+}
+
+static void rounding_row_kernels_keep_their_contract(void **state) {
+    (void)state;
+    attack("penc_round_row_kernel", try_round_row, POSENC_F32);
+}
+
+static void rounding_run_kernels_keep_their_contract(void **state) {
+    (void)state;
+    attack("penc_round_run_kernel", try_round_run, POSENC_F32);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(row_kernels_keep_their_contract),
+        cmocka_unit_test(rounding_row_kernels_keep_their_contract),
+        cmocka_unit_test(rounding_run_kernels_keep_their_contract),
+    };
+    random_announce();
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
