@@ -145,7 +145,7 @@ static void print_tables(void) {
 
 /* --- Rotations of every dtype and pairing ------------------------------------------------------------- */
 
-enum { ROTATED_TOKENS = 20, NUMBERS = ROTATED_TOKENS * HEADS * DIM };
+enum { ROTATED_TOKENS = 20, ROTATED_HEADS = 9, NUMBERS = ROTATED_TOKENS * ROTATED_HEADS * DIM };
 
 /* Patterns of finite numbers, some denormal, none so large that a rotation overflows: NaN's bits are free. */
 static void make_numbers(posenc_dtype dtype, unsigned char *to) {
@@ -174,8 +174,8 @@ static void print_rotation(const posenc_rotation *rotation, posenc_dtype from, p
                            posenc_output_pairing out, size_t width) {
     static double x[NUMBERS], y[NUMBERS];
     static const char *const orders[] = {"same", "half", "interleaved"};
-    posenc_tensor tensor = posenc_tensor_dense(from, 1, ROTATED_TOKENS, HEADS, width);
-    posenc_tensor output = posenc_tensor_dense(to, 1, ROTATED_TOKENS, HEADS, width);
+    posenc_tensor tensor = posenc_tensor_dense(from, 1, ROTATED_TOKENS, ROTATED_HEADS, width);
+    posenc_tensor output = posenc_tensor_dense(to, 1, ROTATED_TOKENS, ROTATED_HEADS, width);
     posenc_rotate_options options = POSENC_ROTATE_OPTIONS_INIT;
     posenc_error error;
     options.output = &output;
@@ -188,7 +188,8 @@ static void print_rotation(const posenc_rotation *rotation, posenc_dtype from, p
         snprintf(detail, sizeof detail, "%s %s %s %s %zu %d", posenc_dtype_name(from),
                  posenc_dtype_name(to), posenc_pairing_name(rotation->pairing), orders[out], width,
                  direction);
-        print_hash("rotated", detail, y, ROTATED_TOKENS * HEADS * width * posenc_dtype_bytes(to));
+        print_hash("rotated", detail, y,
+                   ROTATED_TOKENS * ROTATED_HEADS * width * posenc_dtype_bytes(to));
     }
 }
 

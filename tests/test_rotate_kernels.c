@@ -148,6 +148,7 @@ typedef struct kernel_case {
     penc_channel_order in, out;
     penc_rotate_kernel *vector, *scalar;
     penc_rotate_job job;
+    int flat; /* the vector kernel takes rows that hold each number twice */
     int in_place;
     data_kind kind;
     unsigned odd; /* one number of so many is a special one; 0: none */
@@ -224,8 +225,11 @@ static void random_job(kernel_case *c, random_stream *rng) {
     c->kind = (data_kind)random_below(rng, KINDS);
     c->odd = odds[random_below(rng, COUNT(odds))];
     c->job.tokens = 1 + random_below(rng, 4);
-    c->job.heads = 1 + random_below(rng, 4);
+    c->job.heads = random_below(rng, 4) ? 1 + random_below(rng, 4) : 9;
+    c->job.by_head = (int)random_below(rng, 2);
     c->job.pairs = random_pairs(rng);
+    if (c->flat)
+        c->job.pairs = (c->job.pairs / PENC_FLAT_PAIRS + 1) * PENC_FLAT_PAIRS;
     c->job.stream = (int)random_below(rng, 3) == 0;
     c->job.scale = random_below(rng, 4) ? 1.0 : random_real(rng, 0.1, 4.0);
     c->in_place = c->from == c->to && c->in == c->out && random_below(rng, 2);
@@ -244,10 +248,10 @@ static const char *case_text(const kernel_case *c) {
     snprintf(
         text, sizeof text,
         "%s to %s, orders %d to %d, %zu tokens, %zu heads, %zu pairs, x %td %td gap %td, y %td "
-        "%td gap %td, in place %d, stream %d, scale %g, data %d",
+        "%td gap %td, in place %d, by head %d, flat %d, stream %d, scale %g, data %d",
         posenc_dtype_name(c->from), posenc_dtype_name(c->to), c->in, c->out, j->tokens, j->heads,
         j->pairs, j->x.token, j->x.head, j->x.gap, j->y.token, j->y.head, j->y.gap, c->in_place,
-        j->stream, j->scale, c->kind);
+        j->by_head, c->flat, j->stream, j->scale, c->kind);
     return text;
 }
 
@@ -290,6 +294,26 @@ static tables tables_new(kernel_case *c, random_stream *rng) {
         c->job.table.token = PTRDIFF_MAX / 4; /* not used then */
     }
     return t;
+}
+
+/* The same rows with each number twice, sin negated at a pair's first channel; `job` reads them. */
+static tables tables_twice(const tables *t, penc_rotate_job *job) {
+    size_t numbers = t->cos.bytes / sizeof(float);
+    tables twice;
+    ptrdiff_t before = (t->cos_data - (const char *)t->cos.data) / (ptrdiff_t)sizeof(float);
+    twice.cos = guarded_new(2 * t->cos.bytes, GUARD_AFTER);
+    twice.sin = guarded_new(2 * t->sin.bytes, GUARD_AFTER);
+    for (size_t i = 0; i < 2 * numbers; i++) {
+        float c = ((const float *)t->cos.data)[i / 2], s = ((const float *)t->sin.data)[i / 2];
+        ((float *)twice.cos.data)[i] = c;
+        ((float *)twice.sin.data)[i] = i % 2 ? s : -s;
+    }
+    twice.cos_data = (const char *)((const float *)twice.cos.data + 2 * before);
+    twice.sin_data = (const char *)((const float *)twice.sin.data + 2 * before);
+    for (size_t i = 0; i < job->tokens; i++)
+        twice.rows[i] = 2 * t->rows[i];
+    job->table.token *= job->table.rows ? 1 : 2;
+    return twice;
 }
 
 /* --- Comparisons ---------------------------------------------------------------------------------- */
@@ -354,6 +378,20 @@ static guard_side random_flush(const kernel_case *c, random_stream *rng) {
     return (size_t)(high - low) * bytes_of(c->to) % 64 ? GUARD_BEFORE : GUARD_AFTER;
 }
 
+static void run_vector(const kernel_case *c, const tables *t, const void *x, void *y) {
+    penc_rotate_job job = c->job;
+    if (!c->flat) {
+        c->vector(&job, x, t->cos_data, t->sin_data, y);
+    } else {
+        tables twice = tables_twice(t, &job);
+        job.table.rows = job.table.rows ? twice.rows : NULL;
+        c->vector(&job, x, twice.cos_data, twice.sin_data, y);
+        guarded_free(&twice.cos);
+        guarded_free(&twice.sin);
+    }
+    penc_finish_streaming();
+}
+
 static void assert_kernel_on(kernel_case *c, random_stream *rng) {
     size_t from = bytes_of(c->from), to = bytes_of(c->to);
     guard_side x_flush = (guard_side)random_below(rng, 2), y_flush = random_flush(c, rng);
@@ -368,8 +406,7 @@ static void assert_kernel_on(kernel_case *c, random_stream *rng) {
     void *x_before = copy_of(&x.memory), *cos = copy_of(&t.cos), *sin = copy_of(&t.sin);
     const void *input = c->in_place ? wanted.data : x.data;
     c->scalar(&c->job, input, t.cos_data, t.sin_data, wanted.data);
-    c->vector(&c->job, x.data, t.cos_data, t.sin_data, got.data);
-    penc_finish_streaming();
+    run_vector(c, &t, x.data, got.data);
     assert_same_bytes(c, &got, &wanted);
     if (c->in_place)
         free(x_before);
@@ -385,9 +422,20 @@ static void assert_kernel_on(kernel_case *c, random_stream *rng) {
     guarded_free(&t.sin);
 }
 
-/* Kernel `number` of all dtypes and orders; 0 where there is none. */
+enum { KERNELS = 4 * 4 * 2 * 2, FLAT_KERNELS = 4 };
+
+/* Kernel `number` of all dtypes and orders, and then of those for rows that hold each number twice; 0 where there
+ * is none. */
 static int kernel_of(size_t number, kernel_case *c) {
     memset(c, 0, sizeof *c);
+    if (number >= KERNELS) {
+        c->flat = 1;
+        c->from = c->to = (posenc_dtype)(number - KERNELS);
+        c->in = c->out = PENC_PAIRS;
+        c->vector = penc_rotate_flat_of(c->from);
+        c->scalar = penc_rotate_scalar_of(c->from, c->to);
+        return c->vector != NULL;
+    }
     c->from = (posenc_dtype)(number % 4);
     c->to = (posenc_dtype)(number / 4 % 4);
     c->in = (penc_channel_order)(number / 16 % 2);
@@ -397,9 +445,7 @@ static int kernel_of(size_t number, kernel_case *c) {
     return c->vector != NULL;
 }
 
-enum { KERNELS = 4 * 4 * 2 * 2 };
-
-/* All pairs of dtypes but those of float64 with another. */
+/* All pairs of dtypes but those of float64 with another; rows that hold each number twice for float32 and float16. */
 static void every_level_but_scalar_has_its_kernels(void **state) {
     (void)state;
     int vectors = penc_cpu_level_now() != PENC_CPU_SCALAR;
@@ -411,12 +457,17 @@ static void every_level_but_scalar_has_its_kernels(void **state) {
         assert_non_null(c.scalar);
         assert_true(c.vector != c.scalar);
     }
+    for (size_t number = KERNELS; number < KERNELS + FLAT_KERNELS; number++) {
+        kernel_case c;
+        int has = kernel_of(number, &c);
+        assert_int_equal(has, vectors && (c.from == POSENC_F32 || c.from == POSENC_F16));
+    }
 }
 
 static void random_jobs_give_the_bytes_of_the_reference(void **state) {
     (void)state;
     random_stream rng = random_of(__func__);
-    for (size_t number = 0; number < KERNELS; number++) {
+    for (size_t number = 0; number < KERNELS + FLAT_KERNELS; number++) {
         kernel_case c;
         for (size_t trial = 0; trial < random_trials(150) && kernel_of(number, &c); trial++) {
             random_job(&c, &rng);
@@ -425,15 +476,16 @@ static void random_jobs_give_the_bytes_of_the_reference(void **state) {
     }
 }
 
-/* Every count of pairs up to several vectors, at both ends of its memory, alone: the ends of loops. */
+/* Every count of pairs up to several vectors, alone, by one head and by two: the ends of loops. */
 static void every_count_of_pairs_gives_the_bytes_of_the_reference(void **state) {
     (void)state;
     random_stream rng = random_of(__func__);
-    for (size_t i = 0; i < KERNELS * 70; i++) {
+    for (size_t i = 0; i < KERNELS * 140; i++) {
         kernel_case c;
         if (!kernel_of(i % KERNELS, &c))
             continue;
-        c.job.tokens = c.job.heads = 1;
+        c.job.tokens = 1;
+        c.job.heads = 1 + random_below(&rng, 2);
         c.job.pairs = 1 + i / KERNELS;
         c.job.scale = 1.0;
         c.job.table.pair = 1;

@@ -34,7 +34,8 @@ static void random_part(posenc_rotation *r, size_t head_dim, random_stream *rng)
 static rotate_case random_case(posenc_dtype from, posenc_dtype to, random_stream *rng) {
     static const size_t widths[] = {6, 36, 80, 96, 128, 256};
     const size_t shape[] = {1 + random_below(rng, 2), 1 + random_below(rng, 3),
-                            1 + random_below(rng, 3), widths[random_below(rng, COUNT(widths))]};
+                            random_below(rng, 6) ? 1 + random_below(rng, 3) : 9,
+                            widths[random_below(rng, COUNT(widths))]};
     rotate_case c = case_of(from, shape, pairings[random_below(rng, 2)]);
     c.y.dtype = to;
     random_layout(&c.x, rng);
@@ -230,6 +231,95 @@ static void backward_is_the_transpose_of_any_table(void **state) {
     }
 }
 
+/* --- Sizes ------------------------------------------------------------------------------------------- */
+
+/* Tensors beyond the caches go in another order than small ones, and heads that lie outside of tokens in groups:
+ * the same bytes as head by head, a call each, which the tests above compare with the oracle. */
+enum { LARGE_BATCH = 2, LARGE_TOKENS = 70, LARGE_HEADS = 19, LARGE_DIM = 208 };
+
+/* Numbers that repeat after a prime number of elements. */
+static void fill_repeating(strided *s, random_stream *rng) {
+    enum { PERIOD = 4093 };
+    size_t bytes = oracle_bytes(s->tensor.dtype), elements = s->memory.bytes / bytes;
+    for (size_t i = 0; i < elements && i < PERIOD; i++)
+        oracle_store(s->memory.data, s->tensor.dtype, (ptrdiff_t)i,
+                     oracle_bits_of_double(random_normal(rng), s->tensor.dtype));
+    for (size_t i = PERIOD; i < elements; i++)
+        memcpy((char *)s->memory.data + i * bytes, (char *)s->memory.data + (i - PERIOD) * bytes,
+               bytes);
+}
+
+/* The head of one token, by itself. */
+static void rotate_one_head(const rotate_case *c, const posenc_rotation *r, const strided *x,
+                            const size_t at[POSENC_AXES], void *to) {
+    posenc_tensor one = posenc_tensor_dense(c->x.dtype, 1, 1, 1, LARGE_DIM), out = one;
+    posenc_rotation row = *r;
+    size_t offset = at[POSENC_AXIS_TOKENS] * (r->rotary_dim / 2);
+    out.dtype = c->y.dtype;
+    row.tokens = 1;
+    row.cos = (const char *)r->cos + offset * oracle_bytes(r->dtype);
+    row.sin = (const char *)r->sin + offset * oracle_bytes(r->dtype);
+    posenc_rotate_options options = options_of(c);
+    options.output = &out;
+    const char *from =
+        (const char *)x->data + element_at(&c->x, at) * (ptrdiff_t)oracle_bytes(c->x.dtype);
+    posenc_error error;
+    assert_done(posenc_rotate(&row, &one, from, to, &options, &error), &error);
+}
+
+static void assert_large(rotate_case *c, random_stream *rng) {
+    strided cosine = table_new(&c->rotation, GUARD_AFTER, rng);
+    strided sine = table_new(&c->rotation, GUARD_AFTER, rng);
+    strided x = strided_new(&c->x, GUARD_AFTER), y = strided_new(&c->y, GUARD_AFTER);
+    posenc_rotation r = c->rotation;
+    r.cos = cosine.data;
+    r.sin = sine.data;
+    fill_repeating(&x, rng);
+    if (c->in_place)
+        memcpy(y.memory.data, x.memory.data, x.memory.bytes);
+    posenc_rotate_options options = options_of(c);
+    posenc_error error;
+    assert_done(posenc_rotate(&r, &c->x, c->in_place ? y.data : x.data, y.data, &options, &error),
+                &error);
+    double wanted[LARGE_DIM];
+    for (size_t i = 0; i < LARGE_BATCH * LARGE_TOKENS * LARGE_HEADS; i++) {
+        const size_t at[] = {i / LARGE_HEADS / LARGE_TOKENS, i / LARGE_HEADS % LARGE_TOKENS,
+                             i % LARGE_HEADS, 0};
+        rotate_one_head(c, &r, &x, at, wanted);
+        const char *got =
+            (const char *)y.data + element_at(&c->y, at) * (ptrdiff_t)oracle_bytes(c->y.dtype);
+        if (memcmp(got, wanted, LARGE_DIM * oracle_bytes(c->y.dtype)) != 0)
+            fail_msg("batch %zu, token %zu, head %zu differs from that head alone", at[0], at[1],
+                     at[2]);
+    }
+    guarded_free(&cosine.memory);
+    guarded_free(&sine.memory);
+    guarded_free(&x.memory);
+    guarded_free(&y.memory);
+}
+
+static void large_tensors_give_the_bytes_of_their_heads(void **state) {
+    (void)state;
+    static const int orders[2][POSENC_AXES] = {{0, 1, 2, 3}, {0, 2, 1, 3}};
+    static const size_t parts[] = {LARGE_DIM, 128, 100};
+    const size_t shape[] = {LARGE_BATCH, LARGE_TOKENS, LARGE_HEADS, LARGE_DIM};
+    random_stream rng = random_of(__func__);
+    for (size_t i = 0; i < 4 * 2 * 2 * 2; i++) {
+        rotate_case c = case_of(dtypes[i % 4], shape, pairings[i / 4 % 2]);
+        set_strides(&c.x, orders[i / 8 % 2], 0, 0, &rng);
+        c.y = c.x;
+        c.in_place = (int)(i / 16);
+        c.rotation.rotary_dim = parts[random_below(&rng, COUNT(parts))];
+        c.direction = (posenc_direction)random_below(&rng, 3);
+        if (random_below(&rng, 2))
+            c.output_pairing = (posenc_output_pairing)random_below(&rng, 3);
+        if (!c.in_place && random_below(&rng, 4) == 0)
+            c.y.dtype = dtypes[random_below(&rng, 4)];
+        c.stores = (posenc_stores)random_below(&rng, 3);
+        assert_large(&c, &rng);
+    }
+}
+
 /* --- Stores ----------------------------------------------------------------------------------------- */
 
 /* More than 16 MiB of output, where streaming is what is chosen by itself; the whole output is compared with one
@@ -306,6 +396,7 @@ int main(void) {
         cmocka_unit_test(rows_two_apart_rotate_like_rows_side_by_side),
         cmocka_unit_test(tables_whose_halves_differ_are_applied),
         cmocka_unit_test(backward_is_the_transpose_of_any_table),
+        cmocka_unit_test(large_tensors_give_the_bytes_of_their_heads),
         cmocka_unit_test(streaming_gives_the_bytes_of_cached_stores),
         cmocka_unit_test(streaming_is_left_out_where_the_output_is_not_aligned),
     };
