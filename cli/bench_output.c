@@ -126,7 +126,7 @@ void bench_print_begin(const bench_job *job) {
         json_open(NULL, '[');
         return;
     }
-    printf("posenc %s, CPU level %s, threads %u; medians of %d rounds of %g ms a side.\n"
+    printf("posenc %s, level %s, threads %u; %d rounds of %g ms a side, medians.\n"
            "ratio: time of memcpy (memset) / time of posenc for the same bytes, with its\n"
            "least and most. loop: a bare copy loop with vectors of %zu bytes.\n",
            posenc_version(), posenc_cpu(), cli_threads(job->arguments), job->effort.rounds,

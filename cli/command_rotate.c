@@ -20,10 +20,20 @@ static const cli_option options[] = {
      "the array's axes in order, of batch, tokens, heads,\n"
      "head_dim (the last two are tokens, head_dim, all\n"
      "before them batch)"},
+    {"output-pairing", "P",
+     "how the pairs of the output lie (as in the input):\nhalf or interleaved"},
     {"inverse", NULL, "undo a rotation"},
     {"backward", NULL, "the transpose: the gradient with respect to the input"},
     {NULL, NULL, NULL},
 };
+
+static const char *output_pairing_name(const posenc_rotate_options *rotate, const char *input) {
+    if (rotate->output_pairing == POSENC_OUTPUT_SAME)
+        return input;
+    return posenc_pairing_name(rotate->output_pairing == POSENC_OUTPUT_HALF
+                                   ? POSENC_PAIRING_HALF
+                                   : POSENC_PAIRING_INTERLEAVED);
+}
 
 /* Elements of a block in memory; blocks are read, rotated in place and written. */
 enum { BLOCK_ELEMENTS = 1 << 22 };
@@ -242,13 +252,15 @@ static int rotate_file(rotate_job *job) {
 static void report(const rotate_job *job) {
     const posenc_spec *spec = posenc_frequencies_spec(job->choice.frequencies);
     const char *mode = posenc_mode_name(job->choice.mode),
-               *pairing = posenc_pairing_name(spec->pairing);
+               *pairing = posenc_pairing_name(spec->pairing),
+               *output = output_pairing_name(&job->options, pairing);
     size_t tokens = array_axes_size(&job->axes, POSENC_AXIS_TOKENS);
     if (cli_wants_json(job->arguments)) {
         json_open(NULL, '{');
         json_string("output", job->out_path);
         json_string("mode", mode);
         json_string("pairing", pairing);
+        json_string("output_pairing", output);
         json_integer("tokens", (int64_t)tokens);
         json_integer("elements", (int64_t)job->info.count);
         spec_choice_report(&job->choice, 1);
@@ -256,10 +268,24 @@ static void report(const rotate_job *job) {
         json_end();
         return;
     }
-    printf("%s: %zu tokens rotated, channels %zu ... %zu of %zu, pairing %s, mode %s\n",
+    printf("%s: %zu tokens rotated, channels %zu ... %zu of %zu, pairing %s%s%s, mode %s\n",
            job->out_path, tokens, spec->rotary_start, spec->rotary_start + spec->rotary_dim - 1,
-           spec->head_dim, pairing, mode);
+           spec->head_dim, pairing, output == pairing ? "" : ", written as ",
+           output == pairing ? "" : output, mode);
     spec_choice_report(&job->choice, 0);
+}
+
+static int take_output_pairing(rotate_job *job) {
+    const char *text = cli_value(job->arguments, "output-pairing");
+    posenc_pairing pairing;
+    posenc_error error;
+    if (!text)
+        return CLI_DONE;
+    if (posenc_pairing_parse(text, &pairing, &error))
+        return cli_fail_error(job->arguments, "--output-pairing", &error);
+    job->options.output_pairing =
+        pairing == POSENC_PAIRING_HALF ? POSENC_OUTPUT_HALF : POSENC_OUTPUT_INTERLEAVED;
+    return CLI_DONE;
 }
 
 static int run(const cli_arguments *arguments) {
@@ -274,7 +300,9 @@ static int run(const cli_arguments *arguments) {
         job.options.direction = POSENC_INVERSE;
     if (cli_value(arguments, "backward"))
         job.options.direction = POSENC_BACKWARD;
-    int status = rotate_file(&job);
+    int status = take_output_pairing(&job);
+    if (!status)
+        status = rotate_file(&job);
     if (!status)
         report(&job);
     posenc_npy_close(job.reader);

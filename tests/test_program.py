@@ -186,6 +186,21 @@ def test_rotate_undoes_and_keeps_other_channels():
     assert np.max(np.abs(np.load(HERE / "out.npy") - x)) < 1e-14
 
 
+def test_rotate_writes_the_other_pairing():
+    x = np.random.default_rng(3).standard_normal((2, 7, 3, 12)).astype(np.float32)
+    np.save(HERE / "in.npy", x)
+    flags = "--axes batch,tokens,heads,head_dim --rotary-dim 8 --rotary-start 2"
+    for pairing, other in (("half", "interleaved"), ("interleaved", "half")):
+        call(f"rotate in.npy -o same.npy {flags} --pairing {pairing}")
+        said = answer(f"rotate in.npy -o out.npy {flags} --pairing {pairing} --output-pairing {other}")
+        assert (said["pairing"], said["output_pairing"]) == (pairing, other)
+        same, out = np.load(HERE / "same.npy"), np.load(HERE / "out.npy")
+        pairs = same[..., 2:10].reshape(2, 7, 3, *((2, 4) if pairing == "half" else (4, 2)))
+        same[..., 2:10] = pairs.swapaxes(-1, -2).reshape(2, 7, 3, 8)
+        assert np.array_equal(out.view(np.uint32), same.view(np.uint32)), pairing
+    refused("rotate in.npy -o new.npy --output-pairing alternate", "--output-pairing", "interleaved for pairs")
+
+
 def test_rotate_in_mode_float32_uses_the_angles_of_frameworks():
     d, positions = 64, np.array([0, 1, 5000, 131071, 1048575])
     power = np.float32(10000.0) ** (np.arange(0, d, 2).astype(np.float32) / np.float32(d))

@@ -4,9 +4,12 @@
 
 #include "kernels/rotate_kernels.h"
 
-#if defined(__GNUC__)
-/* Dtypes, orders and sizes must become constants, whatever the level of optimisation. */
+/* Dtypes, orders and sizes become constants where the compiler optimises; where it does not, inlining would only
+ * multiply the code that it has to chew. */
+#if defined(__GNUC__) && defined(__OPTIMIZE__)
 #define PENC_ALWAYS_INLINE static inline __attribute__((always_inline))
+#else
+#define PENC_ALWAYS_INLINE static inline
 #endif
 
 /* Bytes of a number of a dtype. */
