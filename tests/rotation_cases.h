@@ -96,81 +96,140 @@ static inline void set_strides(posenc_tensor *tensor, const int order[POSENC_AXE
 
 /* --- The oracle --------------------------------------------------------------------------------- */
 
-/* Channel `channel` belongs to a pair, as its first or second number, or to none. */
-typedef struct lane {
-    int rotates, is_second;
-    size_t pair, other; /* other: the channel of its partner */
-} lane;
-
-static inline lane lane_of(const posenc_rotation *r, size_t channel) {
-    lane l = {0, 0, 0, 0};
-    if (channel < r->rotary_start || channel >= r->rotary_start + r->rotary_dim)
-        return l;
-    size_t at = channel - r->rotary_start, pairs = r->rotary_dim / 2;
-    l.rotates = 1;
-    if (r->pairing == POSENC_PAIRING_HALF) {
-        l.is_second = at >= pairs;
-        l.pair = at % pairs;
-        l.other = l.is_second ? channel - pairs : channel + pairs;
-    } else {
-        l.is_second = at % 2 == 1;
-        l.pair = at / 2;
-        l.other = l.is_second ? channel - 1 : channel + 1;
-    }
-    return l;
-}
-
-/* One number of a rotated pair: `own` is the channel's number and `other` its partner's. Each product
- * and the sum are rounded in the computing type; 16-bit results once more. */
-static inline uint64_t turned(posenc_dtype dtype, int is_second, int inverse, double own,
-                              double other, double c, double s) {
-    int minus = is_second == inverse; /* a*c - b*s, or b*c - a*s in the inverse */
-    if (dtype == POSENC_F64) {
-        double kept = own * c, crossed = other * s;
-        return oracle_bits_of_double(minus ? kept - crossed : kept + crossed, dtype);
-    }
-    float kept = (float)own * (float)c, crossed = (float)other * (float)s;
-    float sum = minus ? kept - crossed : kept + crossed;
-    return oracle_bits_of_double((double)sum, dtype);
-}
-
-/* What posenc_rotate should write at one place, from a copy of the input. */
-static inline uint64_t expected(const posenc_rotation *r, const posenc_tensor *x, const void *input,
-                                const size_t at[POSENC_AXES], int inverse) {
-    size_t partner[POSENC_AXES];
-    lane l = lane_of(r, at[POSENC_AXIS_HEAD_DIM]);
-    uint64_t own = oracle_load(input, x->dtype, element_at(x, at));
-    if (!l.rotates)
-        return own;
-    memcpy(partner, at, sizeof partner);
-    partner[POSENC_AXIS_HEAD_DIM] = l.other;
-    uint64_t other = oracle_load(input, x->dtype, element_at(x, partner));
-    ptrdiff_t pair_stride = r->pair_stride ? r->pair_stride : 1;
-    ptrdiff_t row_stride =
-        r->row_stride ? r->row_stride : (ptrdiff_t)(r->rotary_dim / 2) * pair_stride;
-    ptrdiff_t place =
-        (ptrdiff_t)at[POSENC_AXIS_TOKENS] * row_stride + (ptrdiff_t)l.pair * pair_stride;
-    if (r->batch > 1)
-        place += (ptrdiff_t)at[POSENC_AXIS_BATCH] * r->batch_stride;
-    double c = oracle_value(oracle_load(r->cos, r->dtype, place), r->dtype);
-    double s = oracle_value(oracle_load(r->sin, r->dtype, place), r->dtype);
-    return turned(x->dtype, l.is_second, inverse, oracle_value(own, x->dtype),
-                  oracle_value(other, x->dtype), c, s);
-}
-
-/* A call: the tensors and the rotation without its tables, which are made for it. */
+/* A call: the tensors, the options, and the rotation without its tables, which are made for it. */
 typedef struct rotate_case {
     posenc_tensor x, y;
     posenc_rotation rotation;
     posenc_direction direction;
     int in_place, any_pattern;
+    posenc_output_pairing output_pairing;
+    size_t first_token, token_count;
+    posenc_stores stores;
 } rotate_case;
 
-/* cos or sin tables of a rotation, seen as a tensor of batch, tokens, 1, pairs. */
+static inline posenc_pairing output_pairing_of(const rotate_case *c) {
+    if (c->output_pairing == POSENC_OUTPUT_SAME)
+        return c->rotation.pairing;
+    return c->output_pairing == POSENC_OUTPUT_HALF ? POSENC_PAIRING_HALF
+                                                   : POSENC_PAIRING_INTERLEAVED;
+}
+
+/* Channel `channel` belongs to a pair, as its first or second number, or to none. */
+typedef struct lane {
+    int rotates, is_second;
+    size_t pair;
+} lane;
+
+static inline lane lane_of(const posenc_rotation *r, posenc_pairing pairing, size_t channel) {
+    lane l = {0, 0, 0};
+    if (channel < r->rotary_start || channel >= r->rotary_start + r->rotary_dim)
+        return l;
+    size_t at = channel - r->rotary_start, pairs = r->rotary_dim / 2;
+    int half = pairing == POSENC_PAIRING_HALF;
+    l.rotates = 1;
+    l.is_second = half ? at >= pairs : at % 2 == 1;
+    l.pair = half ? at % pairs : at / 2;
+    return l;
+}
+
+/* The other way round: where a number of a pair lies. */
+static inline size_t channel_of(const posenc_rotation *r, posenc_pairing pairing, size_t pair,
+                                int is_second) {
+    size_t pairs = r->rotary_dim / 2;
+    return r->rotary_start + (pairing == POSENC_PAIRING_HALF ? pair + (is_second ? pairs : 0)
+                                                             : 2 * pair + (is_second ? 1 : 0));
+}
+
+/* The row of a token in its sequence's table, as the header tells. */
+static inline ptrdiff_t row_of(const posenc_rotation *r, size_t batch, size_t token) {
+    ptrdiff_t t = (ptrdiff_t)token;
+    if (r->row_ids)
+        return (ptrdiff_t)r->row_ids[(ptrdiff_t)batch * r->row_ids_stride + t];
+    if (!r->cu_seqlens)
+        return t + (r->row_starts ? (ptrdiff_t)r->row_starts[batch] : 0);
+    for (size_t s = 0; s < r->sequences; s++) {
+        if (t >= r->cu_seqlens[s] && t < r->cu_seqlens[s + 1])
+            return t - r->cu_seqlens[s] + (r->row_starts ? (ptrdiff_t)r->row_starts[s] : 0);
+    }
+    fail_msg("no sequence has token %zu", token);
+    return 0;
+}
+
+/* A pair and the four numbers that turn it; c2 and s2 are c and s but for tables that are no rotation. */
+typedef struct turn {
+    double a, b, c, s, c2, s2, scale;
+    int transpose;
+} turn;
+
+/* One number of a rotated pair. Each product and the sum are rounded in the computing type, and so is the scaled
+ * sum; the result once more where it is narrower. */
+#define TURNED(name, real)                                                                         \
+    static inline double name(const turn *t, int is_second) {                                      \
+        real a = (real)t->a, b = (real)t->b, c = (real)t->c, s = (real)t->s;                       \
+        real c2 = (real)t->c2, s2 = (real)t->s2, kept = is_second ? b * c2 : a * c;                \
+        real crossed =                                                                             \
+            is_second ? (t->transpose ? a * s : a * s2) : (t->transpose ? b * s2 : b * s);         \
+        real sum = is_second == t->transpose ? kept - crossed : kept + crossed;                    \
+        return (double)(t->scale == 1.0 ? sum : sum * (real)t->scale);                             \
+    }
+TURNED(turned_double, double)
+TURNED(turned_float, float)
+#undef TURNED
+
+static inline double number_at(const void *data, posenc_dtype dtype, ptrdiff_t place) {
+    return oracle_value(oracle_load(data, dtype, place), dtype);
+}
+
+/* What turns pair `pair` of a place; `r` is the case's rotation with its tables. */
+static inline turn turn_of(const rotate_case *c, const posenc_rotation *r, const void *input,
+                           const size_t at[POSENC_AXES], size_t pair) {
+    size_t first[POSENC_AXES], second[POSENC_AXES];
+    memcpy(first, at, sizeof first);
+    memcpy(second, at, sizeof second);
+    first[POSENC_AXIS_HEAD_DIM] = channel_of(r, r->pairing, pair, 0);
+    second[POSENC_AXIS_HEAD_DIM] = channel_of(r, r->pairing, pair, 1);
+    ptrdiff_t pair_stride = r->pair_stride ? r->pair_stride : 1;
+    ptrdiff_t row_stride =
+        r->row_stride ? r->row_stride : (ptrdiff_t)(r->rotary_dim / 2) * pair_stride;
+    ptrdiff_t place = row_of(r, at[POSENC_AXIS_BATCH], at[POSENC_AXIS_TOKENS]) * row_stride +
+                      (ptrdiff_t)pair * pair_stride;
+    if (r->batch > 1)
+        place += (ptrdiff_t)at[POSENC_AXIS_BATCH] * r->batch_stride;
+    double factor = r->attention_factor;
+    turn t = {.scale = 1.0, .transpose = c->direction != POSENC_FORWARD};
+    t.a = number_at(input, c->x.dtype, element_at(&c->x, first));
+    t.b = number_at(input, c->x.dtype, element_at(&c->x, second));
+    t.c = number_at(r->cos, r->dtype, place);
+    t.s = number_at(r->sin, r->dtype, place);
+    t.c2 = number_at(r->cos, r->dtype, place + r->second_stride);
+    t.s2 = number_at(r->sin, r->dtype, place + r->second_stride);
+    if (c->direction == POSENC_INVERSE && factor != 0.0)
+        t.scale = 1.0 / (factor * factor);
+    return t;
+}
+
+/* What posenc_rotate should write at one place, from a copy of the input. */
+static inline uint64_t expected(const rotate_case *c, const posenc_rotation *r, const void *input,
+                                const size_t at[POSENC_AXES]) {
+    lane l = lane_of(r, output_pairing_of(c), at[POSENC_AXIS_HEAD_DIM]);
+    if (!l.rotates) {
+        uint64_t own = oracle_load(input, c->x.dtype, element_at(&c->x, at));
+        return c->x.dtype == c->y.dtype
+                   ? own
+                   : oracle_bits_of_double(oracle_value(own, c->x.dtype), c->y.dtype);
+    }
+    turn t = turn_of(c, r, input, at, l.pair);
+    return oracle_bits_of_double(c->x.dtype == POSENC_F64 ? turned_double(&t, l.is_second)
+                                                          : turned_float(&t, l.is_second),
+                                 c->y.dtype);
+}
+
+/* cos or sin tables of a rotation, seen as a tensor of batch, tokens, 1 or 2 channels, pairs. */
 static inline strided table_new(const posenc_rotation *r, guard_side side, random_stream *rng) {
-    posenc_tensor shape =
-        posenc_tensor_dense(r->dtype, r->batch > 1 ? r->batch : 1, r->tokens, 1, r->rotary_dim / 2);
+    posenc_tensor shape = posenc_tensor_dense(r->dtype, r->batch > 1 ? r->batch : 1, r->tokens,
+                                              r->second_stride ? 2 : 1, r->rotary_dim / 2);
     shape.strides[POSENC_AXIS_HEAD_DIM] = r->pair_stride ? r->pair_stride : 1;
+    shape.strides[POSENC_AXIS_HEADS] = r->second_stride;
     shape.strides[POSENC_AXIS_TOKENS] =
         r->row_stride ? r->row_stride
                       : (ptrdiff_t)(r->rotary_dim / 2) * shape.strides[POSENC_AXIS_HEAD_DIM];
@@ -187,24 +246,39 @@ static inline void *copy_of(const guarded *memory) {
     return copy;
 }
 
-/* Every element is what the oracle says, bit for bit where nothing is computed, and what lies between
- * them is as it was: each element is set back once it was found right, so that in the end all must
+/* Every element of the range of tokens is what the oracle says, bit for bit where nothing is computed, and all
+ * else is as it was: each element is set back once it was found right, so that in the end all must
  * equal `before`. */
 static inline void assert_output(const rotate_case *c, const posenc_rotation *r, const void *input,
                                  const strided *y, const void *before) {
     size_t at[POSENC_AXES] = {0};
+    size_t end = c->token_count ? c->first_token + c->token_count : c->x.shape[POSENC_AXIS_TOKENS];
     const char *old = (const char *)before + ((char *)y->data - (char *)y->memory.data);
     do {
+        if (at[POSENC_AXIS_TOKENS] < c->first_token || at[POSENC_AXIS_TOKENS] >= end)
+            continue;
         ptrdiff_t place = element_at(&c->y, at);
         uint64_t got = oracle_load(y->data, c->y.dtype, place);
-        uint64_t wanted = expected(r, &c->x, input, at, c->direction != POSENC_FORWARD);
-        int rotates = lane_of(r, at[POSENC_AXIS_HEAD_DIM]).rotates;
-        if (rotates ? !oracle_same(got, wanted, c->y.dtype) : got != wanted)
+        uint64_t wanted = expected(c, r, input, at);
+        int copied =
+            !lane_of(r, r->pairing, at[POSENC_AXIS_HEAD_DIM]).rotates && c->x.dtype == c->y.dtype;
+        if (copied ? got != wanted : !oracle_same(got, wanted, c->y.dtype))
             fail_msg("batch %zu, token %zu, head %zu, channel %zu: got %#llx, wanted %#llx", at[0],
                      at[1], at[2], at[3], (unsigned long long)got, (unsigned long long)wanted);
         oracle_store(y->data, c->y.dtype, place, oracle_load(old, c->y.dtype, place));
     } while (next_element(&c->y, at));
     assert_memory_equal(y->memory.data, before, y->memory.bytes);
+}
+
+static inline posenc_rotate_options options_of(const rotate_case *c) {
+    posenc_rotate_options options = POSENC_ROTATE_OPTIONS_INIT;
+    options.direction = c->direction;
+    options.output = c->in_place ? NULL : &c->y;
+    options.output_pairing = c->output_pairing;
+    options.first_token = c->first_token;
+    options.token_count = c->token_count;
+    options.stores = c->stores;
+    return options;
 }
 
 /* Makes random input and tables, rotates, and compares all that is in memory afterwards. */
@@ -218,9 +292,7 @@ static inline void assert_rotated(const rotate_case *c, random_stream *rng) {
     r.cos = cosine.data;
     r.sin = sine.data;
     void *x_before = copy_of(&x.memory), *y_before = copy_of(&y->memory);
-    posenc_rotate_options options = POSENC_ROTATE_OPTIONS_INIT;
-    options.direction = c->direction;
-    options.output = c->in_place ? NULL : &c->y;
+    posenc_rotate_options options = options_of(c);
     posenc_error error;
     assert_done(posenc_rotate(&r, &c->x, x.data, y->data, &options, &error), &error);
     const char *input = (const char *)x_before + ((char *)x.data - (char *)x.memory.data);
@@ -237,7 +309,7 @@ static inline void assert_rotated(const rotate_case *c, random_stream *rng) {
 /* A dense case: all channels rotate, forward, out of place. */
 static inline rotate_case case_of(posenc_dtype dtype, const size_t shape[POSENC_AXES],
                                   posenc_pairing pairing) {
-    rotate_case c = {{0}, {0}, POSENC_ROTATION_INIT, POSENC_FORWARD, 0, 0};
+    rotate_case c = {.rotation = POSENC_ROTATION_INIT};
     c.x = c.y = posenc_tensor_dense(dtype, shape[0], shape[1], shape[2], shape[3]);
     c.rotation.dtype = table_dtype_of(dtype);
     c.rotation.tokens = shape[POSENC_AXIS_TOKENS];

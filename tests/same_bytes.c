@@ -1,5 +1,6 @@
 /* Prints hashes of what the library computes, one a line: every scaling, mode, dtype, rotations, sinusoids and
- * biases. The lines must be the same for every compiler, optimisation level, CPU level and machine.
+ * biases. The lines must be the same for every compiler, optimisation level, CPU level and machine. The CPU level
+ * that ran goes to stderr.
  * SPDX-License-Identifier: MIT */
 #include "posenc/posenc.h"
 
@@ -142,8 +143,96 @@ static void print_tables(void) {
     }
 }
 
+/* --- Rotations of every dtype and pairing ------------------------------------------------------------- */
+
+enum { ROTATED_TOKENS = 20, ROTATED_HEADS = 9, NUMBERS = ROTATED_TOKENS * ROTATED_HEADS * DIM };
+
+/* Patterns of finite numbers, some denormal, none so large that a rotation overflows: NaN's bits are free. */
+static void make_numbers(posenc_dtype dtype, unsigned char *to) {
+    static const struct {
+        int fraction, exponent; /* bits; an exponent's middle */
+        size_t bytes;
+    } formats[] = {[POSENC_F32] = {23, 127, 4},
+                   [POSENC_F64] = {52, 1023, 8},
+                   [POSENC_F16] = {10, 15, 2},
+                   [POSENC_BF16] = {7, 127, 2}};
+    uint64_t state = 1;
+    for (int i = 0; i < NUMBERS; i++) {
+        state = state * UINT64_C(6364136223846793005) + 1442695040888963407;
+        uint64_t mixed = state ^ state >> 31, sign = mixed >> 63;
+        int fraction = formats[dtype].fraction, spread = (int)(mixed >> 56) % 12;
+        uint64_t exponent = (uint64_t)(i % 7 ? formats[dtype].exponent - 8 + spread : spread / 4);
+        uint64_t bits = (mixed & ((UINT64_C(1) << fraction) - 1)) | exponent << fraction |
+                        sign << (8 * formats[dtype].bytes - 1);
+        for (size_t k = 0; k < formats[dtype].bytes; k++)
+            to[(size_t)i * formats[dtype].bytes + k] = (unsigned char)(bits >> 8 * k);
+    }
+}
+
+/* From dtype to dtype, from order to order, in all three directions. */
+static void print_rotation(const posenc_rotation *rotation, posenc_dtype from, posenc_dtype to,
+                           posenc_output_pairing out, size_t width) {
+    static double x[NUMBERS], y[NUMBERS];
+    static const char *const orders[] = {"same", "half", "interleaved"};
+    posenc_tensor tensor = posenc_tensor_dense(from, 1, ROTATED_TOKENS, ROTATED_HEADS, width);
+    posenc_tensor output = posenc_tensor_dense(to, 1, ROTATED_TOKENS, ROTATED_HEADS, width);
+    posenc_rotate_options options = POSENC_ROTATE_OPTIONS_INIT;
+    posenc_error error;
+    options.output = &output;
+    options.output_pairing = out;
+    make_numbers(from, (unsigned char *)x);
+    for (int direction = POSENC_FORWARD; direction <= POSENC_BACKWARD; direction++) {
+        char detail[96];
+        options.direction = (posenc_direction)direction;
+        must(posenc_rotate(rotation, &tensor, x, y, &options, &error), &error);
+        snprintf(detail, sizeof detail, "%s %s %s %s %zu %d", posenc_dtype_name(from),
+                 posenc_dtype_name(to), posenc_pairing_name(rotation->pairing), orders[out], width,
+                 direction);
+        print_hash("rotated", detail, y,
+                   ROTATED_TOKENS * ROTATED_HEADS * width * posenc_dtype_bytes(to));
+    }
+}
+
+/* By rows of float32 and float64, with an attention factor that the inverse divides by. */
+static void print_rotations_of(size_t width, posenc_pairing pairing) {
+    int64_t positions[TOKENS];
+    double cos[TOKENS * PAIRS], sin[TOKENS * PAIRS];
+    posenc_spec spec = POSENC_SPEC_INIT;
+    posenc_frequencies *f;
+    posenc_rotation rotation;
+    posenc_error error;
+    make_positions(positions);
+    spec.head_dim = width;
+    spec.pairing = pairing;
+    must(posenc_frequencies_create(&spec, 0, &f, NULL, &error), &error);
+    for (int from = POSENC_F32; from <= POSENC_BF16; from++) {
+        posenc_rows rows = POSENC_ROWS_INIT;
+        rows.cos = cos;
+        rows.sin = sin;
+        rows.dtype = from == POSENC_F64 ? POSENC_F64 : POSENC_F32;
+        must(posenc_angles(f, positions, ROTATED_TOKENS, &rows, &error), &error);
+        must(posenc_rotation_of(f, &rows, ROTATED_TOKENS, &rotation, &error), &error);
+        rotation.attention_factor = 1.25;
+        for (int to = POSENC_F32; to <= POSENC_BF16; to++)
+            for (int out = POSENC_OUTPUT_HALF; out <= POSENC_OUTPUT_INTERLEAVED; out++)
+                print_rotation(&rotation, (posenc_dtype)from, (posenc_dtype)to,
+                               (posenc_output_pairing)out, width);
+    }
+    posenc_frequencies_destroy(f);
+}
+
+static void print_rotations(void) {
+    static const size_t widths[] = {6, 36, 80, 96};
+    for (size_t i = 0; i < sizeof widths / sizeof *widths; i++) {
+        print_rotations_of(widths[i], POSENC_PAIRING_HALF);
+        print_rotations_of(widths[i], POSENC_PAIRING_INTERLEAVED);
+    }
+}
+
 int main(void) {
+    fprintf(stderr, "%s\n", posenc_cpu());
     print_scalings();
     print_tables();
+    print_rotations();
     return 0;
 }

@@ -214,6 +214,19 @@ static void lists_that_mix_runs_and_steps_equal_the_slow_rows(void **state) {
     posenc_frequencies_destroy(f);
 }
 
+/* One position out of order, at any place of a list: those behind it stand where a run would have them. */
+static void runs_broken_at_any_place_equal_the_slow_rows(void **state) {
+    (void)state;
+    int64_t positions[60];
+    posenc_frequencies *f = frequencies_of(36, 10000.0, NULL);
+    for (size_t broken = 0; broken < COUNT(positions); broken++) {
+        for (size_t i = 0; i < COUNT(positions); i++)
+            positions[i] = 5000 + (int64_t)i + (i == broken ? 77 : 0);
+        assert_rows_equal(f, positions, COUNT(positions));
+    }
+    posenc_frequencies_destroy(f);
+}
+
 static void an_attention_factor_is_rounded_once(void **state) {
     (void)state;
     static const double factors[] = {0.75, 1.138629436111989, 2.5, 1e-3, 900.0};
@@ -407,6 +420,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(hard_roundings_are_computed_again),
         cmocka_unit_test(scattered_positions_equal_the_slow_rows),
         cmocka_unit_test(lists_that_mix_runs_and_steps_equal_the_slow_rows),
+        cmocka_unit_test(runs_broken_at_any_place_equal_the_slow_rows),
         cmocka_unit_test(an_attention_factor_is_rounded_once),
         cmocka_unit_test(any_frequency_is_served),
         cmocka_unit_test(every_dtype_and_mode_equals_the_slow_rows),

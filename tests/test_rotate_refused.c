@@ -46,7 +46,8 @@ static void table_unknown(rotate_call *c) { c->rotation.dtype = (posenc_dtype)7;
 static void tensor_f64(rotate_call *c) { c->x.dtype = c->y.dtype = POSENC_F64; }
 static void tensor_unknown(rotate_call *c) { c->x.dtype = (posenc_dtype)7; }
 static void output_unknown(rotate_call *c) { c->y.dtype = (posenc_dtype)7; }
-static void output_bf16(rotate_call *c) { c->y.dtype = POSENC_BF16; }
+static void another_dtype_in_place(rotate_call *c) { c->y.dtype = POSENC_BF16; c->input = c->output; }
+static void another_dtype_one_row_on(rotate_call *c) { c->y.dtype = POSENC_F16; c->input = (float *)c->output - 48; }
 static void nothing_into_something(rotate_call *c) { c->x.shape[0] = 0; }
 static void something_into_nothing(rotate_call *c) { c->y.shape[0] = 0; }
 static void output_batch(rotate_call *c) { c->y.shape[0] = 1; }
@@ -55,6 +56,11 @@ static void output_heads(rotate_call *c) { c->y.shape[2] = 1; }
 static void output_head_dim(rotate_call *c) { c->y.shape[3] = 7; }
 static void bad_direction(rotate_call *c) { c->options.direction = (posenc_direction)3; }
 static void negative_direction(rotate_call *c) { c->options.direction = (posenc_direction)-1; }
+static void bad_output_pairing(rotate_call *c) { c->options.output_pairing = (posenc_output_pairing)3; }
+static void negative_output_pairing(rotate_call *c) { c->options.output_pairing = (posenc_output_pairing)-1; }
+static void bad_stores(rotate_call *c) { c->options.stores = (posenc_stores)3; }
+static void negative_stores(rotate_call *c) { c->options.stores = (posenc_stores)-1; }
+static void inverse_of_no_rotation(rotate_call *c) { c->rotation.second_stride = 1; c->options.direction = POSENC_INVERSE; }
 static void one_element_on(rotate_call *c) { c->output = (float *)c->output + 1; c->input = (float *)c->output - 1; }
 static void one_head_back(rotate_call *c) { c->input = (float *)c->output + 8; }
 static void in_place_transposed(rotate_call *c) { c->input = c->output; c->y.strides[1] = 8; c->y.strides[2] = 24; }
@@ -78,12 +84,15 @@ static void huge_batch_stride(rotate_call *c) { c->rotation.batch = 2; c->rotati
 static void input_below_zero(rotate_call *c) { c->x.strides[1] = -((ptrdiff_t)1 << 56); }
 static void output_below_zero(rotate_call *c) { c->y.strides[1] = -((ptrdiff_t)1 << 56); }
 static void rows_below_zero(rotate_call *c) { c->rotation.row_stride = -((ptrdiff_t)1 << 56); }
+static void huge_second_stride(rotate_call *c) { c->rotation.second_stride = PTRDIFF_MAX; }
+static void second_cos_in_output(rotate_call *c) { c->rotation.cos = (float *)c->output - 200; c->rotation.second_stride = 200; }
 static void cos_in_output(rotate_call *c) { c->rotation.cos = (float *)c->output + 90; }
 static void sin_in_output(rotate_call *c) { c->rotation.sin = (float *)c->output - 11; }
 /* clang-format on */
 
-/* The call with NULL for the error too; afterwards not a byte of the output has changed. */
-static void assert_rotate_refused(spoil_rotate *spoil, posenc_status status, const char *argument) {
+/* The call with NULL for the error too; afterwards not a byte of the output has changed. Returns the error. */
+static posenc_error assert_rotate_refused(spoil_rotate *spoil, posenc_status status,
+                                          const char *argument) {
     enum { ELEMENTS = 2 * 3 * 2 * 8, ROOM = ELEMENTS + 40 };
     static const float input[ROOM], table[12];
     guarded output = guarded_new(ROOM * sizeof(double), GUARD_BEFORE);
@@ -108,6 +117,7 @@ static void assert_rotate_refused(spoil_rotate *spoil, posenc_status status, con
         status);
     assert_true(guarded_is_untouched(&output));
     guarded_free(&output);
+    return error;
 }
 
 static void bad_calls_of_rotate_are_refused_and_write_nothing(void **state) {
@@ -148,7 +158,8 @@ static void bad_calls_of_rotate_are_refused_and_write_nothing(void **state) {
         {tensor_f64, POSENC_OUT_OF_RANGE, "rotation.dtype"},
         {tensor_unknown, POSENC_OUT_OF_RANGE, "dtype"},
         {output_unknown, POSENC_OUT_OF_RANGE, "dtype"},
-        {output_bf16, POSENC_UNSUPPORTED, "options.output"},
+        {another_dtype_in_place, POSENC_OVERLAP, "output"},
+        {another_dtype_one_row_on, POSENC_OVERLAP, "output"},
         {nothing_into_something, POSENC_OUT_OF_RANGE, "options.output"},
         {something_into_nothing, POSENC_OUT_OF_RANGE, "options.output"},
         {output_batch, POSENC_OUT_OF_RANGE, "options.output"},
@@ -157,6 +168,11 @@ static void bad_calls_of_rotate_are_refused_and_write_nothing(void **state) {
         {output_head_dim, POSENC_OUT_OF_RANGE, "options.output"},
         {bad_direction, POSENC_OUT_OF_RANGE, "options.direction"},
         {negative_direction, POSENC_OUT_OF_RANGE, "options.direction"},
+        {bad_output_pairing, POSENC_OUT_OF_RANGE, "options.output_pairing"},
+        {negative_output_pairing, POSENC_OUT_OF_RANGE, "options.output_pairing"},
+        {bad_stores, POSENC_OUT_OF_RANGE, "options.stores"},
+        {negative_stores, POSENC_OUT_OF_RANGE, "options.stores"},
+        {inverse_of_no_rotation, POSENC_UNSUPPORTED, "options.direction"},
         {one_element_on, POSENC_OVERLAP, "output"},
         {one_head_back, POSENC_OVERLAP, "output"},
         {in_place_transposed, POSENC_OVERLAP, "output"},
@@ -180,11 +196,146 @@ static void bad_calls_of_rotate_are_refused_and_write_nothing(void **state) {
         {input_below_zero, POSENC_OVERFLOW, "tensor"},
         {output_below_zero, POSENC_OVERFLOW, "options.output"},
         {rows_below_zero, POSENC_OVERFLOW, "rotation"},
+        {huge_second_stride, POSENC_OVERFLOW, "rotation"},
+        {second_cos_in_output, POSENC_OVERLAP, "rotation.cos"},
         {cos_in_output, POSENC_OVERLAP, "rotation.cos"},
         {sin_in_output, POSENC_OVERLAP, "rotation.sin"},
     };
     for (size_t i = 0; i < COUNT(bad); i++)
         assert_rotate_refused(bad[i].spoil, bad[i].status, bad[i].argument);
+}
+
+/* --- Chosen rows and ranges ------------------------------------------------------------------------ */
+
+/* Lists for 2 sequences of 3 tokens and tables of 3 rows, each wrong in one place. */
+static const int64_t ids_negative[] = {0, 1, -1}, ids_late[] = {0, 3, 1},
+                     ids_huge[] = {INT64_MAX, 0, 0}, ids_least[] = {0, INT64_MIN, 0},
+                     ids_second[] = {0, 1, 2, 9, 2, 1, 7}, starts_late[] = {0, 1},
+                     starts_negative[] = {-1, 0}, starts_huge[] = {0, INT64_MAX},
+                     starts_least[] = {INT64_MIN, 0}, ragged_late[] = {0, 2}, no_starts[] = {0, 0};
+static const int32_t ends_from_1[] = {1, 3}, ends_falling[] = {0, 2, 1, 3},
+                     ends_early[] = {0, 1, 2}, ends_late[] = {0, 2, 4},
+                     ends_negative[] = {0, -1, 3}, ends_right[] = {0, 1, 3};
+
+static void take_ragged(rotate_call *c, const int32_t *ends, size_t sequences) {
+    c->x.shape[0] = c->y.shape[0] = 1;
+    c->rotation.cu_seqlens = ends;
+    c->rotation.sequences = sequences;
+}
+
+/* clang-format off */
+static void negative_id(rotate_call *c) { c->rotation.row_ids = ids_negative; }
+static void late_id(rotate_call *c) { c->rotation.row_ids = ids_late; }
+static void huge_id(rotate_call *c) { c->rotation.row_ids = ids_huge; }
+static void least_id(rotate_call *c) { c->rotation.row_ids = ids_least; }
+static void id_of_second_list(rotate_call *c) { c->rotation.row_ids = ids_second; c->rotation.row_ids_stride = 4; }
+static void id_outside_the_range_of_tokens(rotate_call *c) { c->rotation.row_ids = ids_negative; c->options.token_count = 1; }
+static void late_row_start(rotate_call *c) { c->rotation.row_starts = starts_late; }
+static void negative_row_start(rotate_call *c) { c->rotation.row_starts = starts_negative; }
+static void huge_row_start(rotate_call *c) { c->rotation.row_starts = starts_huge; }
+static void least_row_start(rotate_call *c) { c->rotation.row_starts = starts_least; }
+static void ragged_from_1(rotate_call *c) { take_ragged(c, ends_from_1, 1); }
+static void ragged_falling(rotate_call *c) { take_ragged(c, ends_falling, 3); }
+static void ragged_negative(rotate_call *c) { take_ragged(c, ends_negative, 2); }
+static void ragged_too_short(rotate_call *c) { take_ragged(c, ends_early, 2); }
+static void ragged_too_long(rotate_call *c) { take_ragged(c, ends_late, 2); }
+static void ragged_of_none(rotate_call *c) { take_ragged(c, ends_right, 0); }
+static void ragged_start_late(rotate_call *c) { take_ragged(c, ends_right, 2); c->rotation.row_starts = ragged_late; }
+static void ragged_batch(rotate_call *c) { take_ragged(c, ends_right, 2); c->x.shape[0] = c->y.shape[0] = 2; }
+static void ragged_tables(rotate_call *c) { take_ragged(c, ends_right, 2); c->rotation.batch = 2; }
+static void ids_and_starts(rotate_call *c) { c->rotation.row_ids = ids_second; c->rotation.row_starts = no_starts; }
+static void ids_and_ragged(rotate_call *c) { take_ragged(c, ends_right, 2); c->rotation.row_ids = ids_second; }
+static void range_begins_late(rotate_call *c) { c->options.first_token = 4; }
+static void range_ends_late(rotate_call *c) { c->options.first_token = 1; c->options.token_count = 3; }
+static void huge_first_token(rotate_call *c) { c->options.first_token = SIZE_MAX; c->options.token_count = 2; }
+static void huge_token_count(rotate_call *c) { c->options.first_token = 2; c->options.token_count = SIZE_MAX; }
+/* clang-format on */
+
+static void assert_number_is(const posenc_number *number, int64_t wanted) {
+    if (number->kind == POSENC_NUMBER_INTEGER)
+        assert_true(number->as.integer == wanted);
+    else
+        assert_true(number->kind == POSENC_NUMBER_SIZE && number->as.size == (uint64_t)wanted);
+}
+
+/* The error names the number, its index and the range. */
+static void bad_lists_and_ranges_are_refused_by_number_index_and_limit(void **state) {
+    (void)state;
+    static const struct {
+        spoil_rotate *spoil;
+        const char *argument;
+        int64_t value;
+        const char *limit_name;
+        int64_t index; /* -1: none */
+    } bad[] = {
+        {negative_id, "rotation.row_ids", -1, "rows", 2},
+        {late_id, "rotation.row_ids", 3, "rows", 1},
+        {huge_id, "rotation.row_ids", INT64_MAX, "rows", 0},
+        {least_id, "rotation.row_ids", INT64_MIN, "rows", 1},
+        {id_of_second_list, "rotation.row_ids", 7, "rows", 6},
+        {id_outside_the_range_of_tokens, "rotation.row_ids", -1, "rows", 2},
+        {late_row_start, "rotation.row_starts", 1, "rows", 1},
+        {negative_row_start, "rotation.row_starts", -1, "rows", 0},
+        {huge_row_start, "rotation.row_starts", INT64_MAX, "rows", 1},
+        {least_row_start, "rotation.row_starts", INT64_MIN, "rows", 0},
+        {ragged_from_1, "rotation.cu_seqlens", 1, "tokens", 0},
+        {ragged_falling, "rotation.cu_seqlens", 1, "tokens", 2},
+        {ragged_negative, "rotation.cu_seqlens", -1, "tokens", 1},
+        {ragged_too_short, "rotation.cu_seqlens", 2, "tokens", 2},
+        {ragged_too_long, "rotation.cu_seqlens", 4, "tokens", 2},
+        {ragged_of_none, "rotation.cu_seqlens", 0, "tokens", 0},
+        {ragged_start_late, "rotation.row_starts", 2, "rows", 1},
+        {range_begins_late, "options.first_token", 4, "tokens", -1},
+        {range_ends_late, "options.first_token", 1, "tokens", -1},
+        {huge_first_token, "options.first_token", -1, "tokens", -1}, /* SIZE_MAX */
+        {huge_token_count, "options.first_token", 2, "tokens", -1},
+    };
+    for (size_t i = 0; i < COUNT(bad); i++) {
+        posenc_error error =
+            assert_rotate_refused(bad[i].spoil, POSENC_OUT_OF_RANGE, bad[i].argument);
+        assert_number_is(&error.value, bad[i].value);
+        assert_non_null(error.limit_name);
+        assert_string_equal(error.limit_name, bad[i].limit_name);
+        assert_number_is(&error.limit, 3);
+        if (bad[i].index < 0)
+            continue;
+        assert_non_null(error.place_name);
+        assert_string_equal(error.place_name, "index");
+        assert_true(error.place == bad[i].index);
+    }
+}
+
+static void lists_that_do_not_go_together_are_refused(void **state) {
+    (void)state;
+    assert_rotate_refused(ids_and_starts, POSENC_UNSUPPORTED, "rotation.row_ids");
+    assert_rotate_refused(ids_and_ragged, POSENC_UNSUPPORTED, "rotation.row_ids");
+    assert_rotate_refused(ragged_batch, POSENC_OUT_OF_RANGE, "rotation.cu_seqlens");
+    assert_rotate_refused(ragged_tables, POSENC_OUT_OF_RANGE, "rotation.cu_seqlens");
+}
+
+/* In place with another pairing: up to 16 KiB of a head. */
+static void slices_too_wide_to_rearrange_in_place_are_refused(void **state) {
+    (void)state;
+    for (size_t i = 0; i < 2 * COUNT(dtypes); i++) {
+        posenc_dtype dtype = dtypes[i / 2];
+        size_t most = 16384 / oracle_bytes(dtype), width = most + 2;
+        const size_t shape[] = {1, 1, 1, width};
+        rotate_case c = case_of(dtype, shape, pairings[i % 2]);
+        guarded data = guarded_new(width * oracle_bytes(dtype), GUARD_AFTER);
+        static const double zeros[8194];
+        posenc_rotate_options options = POSENC_ROTATE_OPTIONS_INIT;
+        posenc_error error;
+        c.rotation.cos = c.rotation.sin = zeros;
+        options.output_pairing = i % 2 ? POSENC_OUTPUT_HALF : POSENC_OUTPUT_INTERLEAVED;
+        assert_refused(posenc_rotate(&c.rotation, &c.x, data.data, data.data, &options, &error),
+                       &error, POSENC_OUT_OF_RANGE, "rotation.rotary_dim");
+        assert_number_is(&error.limit, (int64_t)most);
+        assert_true(guarded_is_untouched(&data));
+        c.rotation.rotary_dim = most;
+        assert_done(posenc_rotate(&c.rotation, &c.x, data.data, data.data, &options, &error),
+                    &error);
+        guarded_free(&data);
+    }
 }
 
 /* --- Overlap, byte for byte --------------------------------------------------------------------- */
@@ -282,12 +433,13 @@ static posenc_status arena_run(const arena_call *c, random_stream *rng) {
     size_t at[POSENC_AXES] = {0};
     r.cos = before + c->cos_at;
     r.sin = before + c->sin_at;
+    rotate_case wanted = {.x = c->x, .y = c->y, .rotation = r};
     do {
         ptrdiff_t place = c->y_at + element_at(&c->y, at);
         if (status)
             break;
         assert_int_equal(oracle_load(arena, POSENC_F32, place),
-                         expected(&r, &c->x, before + c->x_at, at, 0));
+                         expected(&wanted, &r, before + c->x_at, at));
         arena[place] = before[place];
     } while (next_element(&c->y, at));
     assert_memory_equal(arena, before, sizeof arena);
@@ -351,6 +503,9 @@ int main(void) {
     random_announce();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bad_calls_of_rotate_are_refused_and_write_nothing),
+        cmocka_unit_test(bad_lists_and_ranges_are_refused_by_number_index_and_limit),
+        cmocka_unit_test(lists_that_do_not_go_together_are_refused),
+        cmocka_unit_test(slices_too_wide_to_rearrange_in_place_are_refused),
         cmocka_unit_test(calls_are_accepted_only_where_the_output_shares_no_element),
         cmocka_unit_test(bad_calls_of_rotation_of_are_refused),
     };
