@@ -1,23 +1,19 @@
 # The list of unit tests.
 
-# What is in the library posenc, for tests of its hidden penc_ functions: a shared library does not
+# The objects of the library posenc, for tests of its hidden penc_ functions: a shared library does not
 # give them away.
-set(core ${PROJECT_SOURCE_DIR}/src)
-file(GLOB POSENC_CORE_SOURCES CONFIGURE_DEPENDS
-  ${core}/base/*.c ${core}/cpu/*.c ${core}/frequencies/*.c ${core}/angles/*.c ${core}/bias/*.c
-  ${core}/absolute/*.c
-  ${core}/kernels/*.c ${core}/rope/*.c)
+set(core $<TARGET_OBJECTS:posenc>)
 
 posenc_test(frequencies SOURCES oracle.c LIBS mpfr gmp)
-posenc_test(memory_map SOURCES ${POSENC_CORE_SOURCES})
-posenc_test(wide SOURCES oracle.c ${POSENC_CORE_SOURCES} LIBS mpfr gmp)
-posenc_test(angles SOURCES oracle.c ${POSENC_CORE_SOURCES} LIBS mpfr gmp)
-posenc_test(contracts SOURCES contracts.c ladders.c oracle.c ${POSENC_CORE_SOURCES} LIBS mpfr gmp)
-posenc_test(kernel_contracts SOURCES contracts.c ladders.c oracle.c ${POSENC_CORE_SOURCES} LIBS mpfr gmp)
-posenc_test(base SOURCES oracle.c ${POSENC_CORE_SOURCES} LIBS mpfr gmp)
+posenc_test(memory_map SOURCES ${core})
+posenc_test(wide SOURCES oracle.c ${core} LIBS mpfr gmp)
+posenc_test(angles SOURCES oracle.c ${core} LIBS mpfr gmp)
+posenc_test(contracts SOURCES contracts.c ladders.c oracle.c ${core} LIBS mpfr gmp)
+posenc_test(kernel_contracts SOURCES contracts.c ladders.c oracle.c ${core} LIBS mpfr gmp)
+posenc_test(base SOURCES oracle.c ${core} LIBS mpfr gmp)
 # --wrap reaches only what is linked into the test itself.
-file(GLOB POSENC_FORMAT_SOURCES CONFIGURE_DEPENDS ${core}/formats/*.c)
-posenc_test(no_memory SOURCES ${POSENC_CORE_SOURCES} ${POSENC_FORMAT_SOURCES}
+file(GLOB POSENC_FORMAT_SOURCES CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/formats/*.c)
+posenc_test(no_memory SOURCES ${core} ${POSENC_FORMAT_SOURCES}
   LIBS -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=realloc -Wl,--wrap=free)
 posenc_test(npy)
 posenc_test(npy_read)
@@ -36,8 +32,8 @@ posenc_test(alibi SOURCES oracle.c LIBS mpfr gmp)
 posenc_test(table)
 
 # Once for every CPU level; those that this machine lacks skip by name.
-posenc_test(fast_rows SOURCES ${POSENC_CORE_SOURCES})
-posenc_test(rotate_kernels SOURCES ${POSENC_CORE_SOURCES})
+posenc_test(fast_rows SOURCES ${core})
+posenc_test(rotate_kernels SOURCES ${core})
 foreach(name fast_rows rotate_kernels)
   foreach(level scalar neon avx2 avx512 avx512bf16)
     add_test(NAME ${name}_${level} COMMAND test_${name} ${level})

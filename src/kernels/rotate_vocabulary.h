@@ -4,9 +4,15 @@
 
 #include "kernels/rotate_kernels.h"
 
-/* Dtypes, orders and sizes become constants where the compiler optimises; where it does not, inlining would only
- * multiply the code that it has to chew. */
-#if defined(__GNUC__) && defined(__OPTIMIZE__)
+/* Dtypes, orders and sizes become constants where the compiler optimises. Where it does not, or a sanitizer checks
+ * every access, inlining would only multiply the code that it has to chew. */
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define PENC_SANITIZED 1
+#endif
+#endif
+#if defined(__GNUC__) && defined(__OPTIMIZE__) && !defined(PENC_SANITIZED) &&                      \
+    !defined(__SANITIZE_ADDRESS__)
 #define PENC_ALWAYS_INLINE static inline __attribute__((always_inline))
 #else
 #define PENC_ALWAYS_INLINE static inline
