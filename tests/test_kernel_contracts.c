@@ -44,7 +44,8 @@ static void try_round_run(search *s, const ladder *l, double position, size_t fr
     float cos_rows[PENC_SINCOS_ROWS * PENC_SINCOS_RUN];
     float sin_rows[PENC_SINCOS_ROWS * PENC_SINCOS_RUN];
     penc_sincos_block anchor, steps[PENC_SINCOS_ROWS];
-    double start = floor(position / PENC_SINCOS_ROWS) * PENC_SINCOS_ROWS;
+    const double rows = (double)PENC_SINCOS_ROWS;
+    double start = floor(position / rows) * rows;
     if (position < 0.0 || position != trunc(position)) /* no run has such positions */
         return;
     for (size_t pair = from / PENC_SINCOS_RUN * PENC_SINCOS_RUN; pair < to;
