@@ -215,7 +215,7 @@ static const int64_t ids_negative[] = {0, 1, -1}, ids_late[] = {0, 3, 1},
                      starts_least[] = {INT64_MIN, 0}, ragged_late[] = {0, 2}, no_starts[] = {0, 0};
 static const int32_t ends_from_1[] = {1, 3}, ends_falling[] = {0, 2, 1, 3},
                      ends_early[] = {0, 1, 2}, ends_late[] = {0, 2, 4},
-                     ends_negative[] = {0, -1, 3}, ends_right[] = {0, 1, 3};
+                     ends_negative[] = {0, -1, 3}, ends_right[] = {0, 1, 3}, ends_long[] = {0, 4};
 
 static void take_ragged(rotate_call *c, const int32_t *ends, size_t sequences) {
     c->x.shape[0] = c->y.shape[0] = 1;
@@ -242,6 +242,7 @@ static void ragged_too_long(rotate_call *c) { take_ragged(c, ends_late, 2); }
 static void ragged_of_none(rotate_call *c) { take_ragged(c, ends_right, 0); }
 static void ragged_start_late(rotate_call *c) { take_ragged(c, ends_right, 2); c->rotation.row_starts = ragged_late; }
 static void ragged_batch(rotate_call *c) { take_ragged(c, ends_right, 2); c->x.shape[0] = c->y.shape[0] = 2; }
+static void ragged_beyond_table(rotate_call *c) { take_ragged(c, ends_long, 1); }
 static void ragged_tables(rotate_call *c) { take_ragged(c, ends_right, 2); c->rotation.batch = 2; }
 static void ids_and_starts(rotate_call *c) { c->rotation.row_ids = ids_second; c->rotation.row_starts = no_starts; }
 static void ids_and_ragged(rotate_call *c) { take_ragged(c, ends_right, 2); c->rotation.row_ids = ids_second; }
@@ -284,6 +285,7 @@ static void bad_lists_and_ranges_are_refused_by_number_index_and_limit(void **st
         {ragged_too_short, "rotation.cu_seqlens", 2, "tokens", 2},
         {ragged_too_long, "rotation.cu_seqlens", 4, "tokens", 2},
         {ragged_of_none, "rotation.cu_seqlens", 0, "tokens", 0},
+        {ragged_beyond_table, "rotation.cu_seqlens", 4, "rows", 1},
         {ragged_start_late, "rotation.row_starts", 2, "rows", 1},
         {range_begins_late, "options.first_token", 4, "tokens", -1},
         {range_ends_late, "options.first_token", 1, "tokens", -1},
@@ -310,7 +312,7 @@ static void lists_that_do_not_go_together_are_refused(void **state) {
     assert_rotate_refused(ids_and_starts, POSENC_UNSUPPORTED, "rotation.row_ids");
     assert_rotate_refused(ids_and_ragged, POSENC_UNSUPPORTED, "rotation.row_ids");
     assert_rotate_refused(ragged_batch, POSENC_OUT_OF_RANGE, "rotation.cu_seqlens");
-    assert_rotate_refused(ragged_tables, POSENC_OUT_OF_RANGE, "rotation.cu_seqlens");
+    assert_rotate_refused(ragged_tables, POSENC_OUT_OF_RANGE, "rotation.batch");
 }
 
 /* In place with another pairing: up to 16 KiB of a head. */

@@ -128,9 +128,10 @@ typedef struct posenc_rotate_options {
                                     strides and dtype may differ. Computed is in float64 for a float64
                                     input, else in float32 */
     posenc_output_pairing output_pairing;
-    size_t first_token,
-        token_count; /* the tokens to rotate, of every sequence; 0 and 0: all. A pool of
-                                        threads splits one call into ranges */
+    size_t
+        first_token; /* the tokens to rotate, of every sequence, so that a pool of threads can split
+                           one call into ranges */
+    size_t token_count; /* 0: all from first_token on. A pool must not hand out empty ranges */
     posenc_stores stores;
 } posenc_rotate_options;
 
@@ -165,7 +166,7 @@ typedef struct posenc_rotate_item {
 
 /* Rotates several tensors by the same rotation: queries and keys, whose numbers of heads differ. All of them are
  * checked, and that no output shares an element with another item's input or output, before anything is
- * written; an error's place is the item. `count` is at most 8. */
+ * written; an error's place is the item, in the stead of an index within it. `count` is at most 8. */
 POSENC_API POSENC_CHECKED posenc_status posenc_rotate_all(const posenc_rotation *rotation,
                                                           const posenc_rotate_item *items,
                                                           size_t count,

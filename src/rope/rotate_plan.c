@@ -50,16 +50,23 @@ static posenc_status penc_check_ragged(const posenc_rotation *rotation, const po
     static const char list[] = "rotation.cu_seqlens";
     const int32_t *ends = rotation->cu_seqlens;
     size_t tokens = tensor->shape[POSENC_AXIS_TOKENS], last = rotation->sequences;
-    if (tensor->shape[POSENC_AXIS_BATCH] != 1 || rotation->batch > 1)
+    if (tensor->shape[POSENC_AXIS_BATCH] != 1)
         return penc_fail_size(error, list, tensor->shape[POSENC_AXIS_BATCH],
-                              "go with a batch of 1 and with one table");
+                              "go with a tensor whose batch is 1");
+    if (rotation->batch > 1)
+        return penc_fail_size(error, "rotation.batch", rotation->batch,
+                              "be 0 or 1 with cu_seqlens: all sequences share one table");
     if (ends[0] != 0)
         return penc_fail_listed(error, list, ends[0], "begin with 0", "tokens", tokens, 0);
     for (size_t s = 0; s < last; s++) {
         if (ends[s + 1] < ends[s])
             return penc_fail_listed(error, list, ends[s + 1], "not fall", "tokens", tokens, s + 1);
-        posenc_status status =
-            penc_check_row_start(rotation, s, (size_t)(ends[s + 1] - ends[s]), error);
+        size_t length = (size_t)(ends[s + 1] - ends[s]);
+        if (!rotation->row_starts && length > rotation->tokens)
+            return penc_fail_listed(error, list, ends[s + 1],
+                                    "end a sequence that is no longer than the table", "rows",
+                                    rotation->tokens, s + 1);
+        posenc_status status = penc_check_row_start(rotation, s, length, error);
         if (status)
             return status;
     }
