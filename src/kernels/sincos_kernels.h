@@ -21,8 +21,8 @@ typedef struct penc_quarter_table {
     const double *high, *low;
 } penc_quarter_table;
 
-/* |position| * frequency may be this many quarter turns: rounding them to a whole number is then off by at
- * most 2^-12 of a quarter. */
+/* |position| * frequency may be this many quarter turns: what is left of them beside the nearest whole number, as
+ * the kernels find it, is then at most 0.5004. */
 #define PENC_SINCOS_MOST_QUARTERS 0x1p40
 
 /* Where the pairs of a row are: each at a position of its own (room up to a multiple of PAD), or, if that is NULL,
