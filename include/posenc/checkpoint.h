@@ -1,0 +1,92 @@
+/* posenc/checkpoint.h - which pairing trained weights use, from the numbers alone. (libposenc-model)
+ *
+ * "half" and "interleaved" checkpoints hold the same rows of W_q and W_k in different order, and nothing in the
+ * file need say which. What tells them apart is training: the loss does not change if the two rows of a pair are
+ * turned together in q and, the same way, in k. So the two members of a pair are exchangeable, and what training
+ * does to one it may as well do to the other, while neighbours of the wrong pairing turn at different
+ * frequencies. docs/detection.md derives the statistic, its thresholds and what was found on real models.
+ *
+ * Only row powers (sums of squares) enter, so that quantised, converted or permuted weights do as well. Names,
+ * metadata and configurations do not enter.
+ *
+ * Thread-safety: one posenc_pair_powers may be judged by several threads at once, but not while another adds.
+ * SPDX-License-Identifier: MIT */
+#ifndef POSENC_CHECKPOINT_H
+#define POSENC_CHECKPOINT_H
+
+#include "posenc/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The answer. UNDETERMINED is an honest one: untrained weights, models without rotary encoding (ALiBi, learned
+ * positions) and too little data give it. */
+typedef enum posenc_verdict {
+    POSENC_VERDICT_UNDETERMINED = 0,
+    POSENC_VERDICT_HALF = 1,
+    POSENC_VERDICT_INTERLEAVED = 2
+} posenc_verdict;
+
+/* "undetermined", "half" or "interleaved"; NULL for other numbers. */
+POSENC_API const char *posenc_verdict_name(posenc_verdict verdict);
+
+/* What a verdict rests on. */
+typedef struct posenc_pair_evidence {
+    posenc_verdict verdict;
+    double statistic; /* of the two deviations below the one of larger magnitude: positive for half */
+    /* Log-likelihood of half minus that of interleaved, in nats, and how many standard deviations it lies from
+     * what the same channels give in random order; once with the members' equality of power profile over the
+     * frequencies, and once ([1]) with the profile taken out. */
+    double ratio[2], deviation[2];
+    /* Exact test, in nats: exp of minus this bounds the probability that the other pairing, were it the true
+     * one, looks so much like this one. */
+    double exact_half, exact_interleaved;
+} posenc_pair_evidence;
+
+/* The judgement of one layer or of several together. */
+typedef struct posenc_judgement {
+    posenc_pair_evidence both, q, k; /* q and k together; q alone, whatever k is; k alone */
+    int q_k_differ;     /* 1: q fits best with one pairing and k with the other; `both` is undetermined */
+    size_t layers;      /* that were judged */
+    size_t heads;       /* k heads among them; those without any power do not count */
+    size_t exact_signs; /* independent signs of the exact test */
+} posenc_judgement;
+
+/* Row powers of the layers of a model, to be judged. */
+typedef struct posenc_pair_powers posenc_pair_powers;
+
+#define POSENC_ALL_LAYERS ((size_t)-1)
+
+/* Starts a list of layers of `rotary_dim` rotary channels a head: a multiple of 4 from 4 to 65536 (with other
+ * numbers the exact test has nothing to compare). On failure *powers is NULL. Free it with
+ * posenc_pair_powers_free. Fails with NULL_POINTER, OUT_OF_RANGE or OUT_OF_MEMORY. */
+POSENC_API POSENC_CHECKED posenc_status posenc_pair_powers_create(size_t rotary_dim,
+                                                                  posenc_pair_powers **powers,
+                                                                  posenc_error *error);
+
+/* Adds a layer: q[heads][rotary_dim] and k[kv_heads][rotary_dim], each the sum of squares of a row's weights plus
+ * the square of its bias, times the square of its norm gain where q and k are normalised. Only rotary rows, in
+ * the order of the checkpoint. `heads` is a multiple of `kv_heads`, both at least 1. `tied_heads` is 1 where
+ * norm gains are shared by the heads of the layer, else 0. Heads whose q or k rows are all 0 are left out.
+ * Fails with OUT_OF_RANGE (also for a power that is negative, infinite or NaN: `place` is its index) or
+ * OUT_OF_MEMORY; the list is then as it was. */
+POSENC_API POSENC_CHECKED posenc_status
+posenc_pair_powers_add(posenc_pair_powers *powers, size_t heads, size_t kv_heads, const double *q,
+                       const double *k, int tied_heads, posenc_error *error);
+
+/* Judges layer number `layer` in the order of adding, or POSENC_ALL_LAYERS together. The same layers give the same
+ * bits on every machine. Takes about 10 ns per channel and shuffle: 256 shuffles for all layers, 64 for one.
+ * Fails with NULL_POINTER, OUT_OF_RANGE or OUT_OF_MEMORY. */
+POSENC_API POSENC_CHECKED posenc_status posenc_pair_powers_judge(const posenc_pair_powers *powers,
+                                                                 size_t layer,
+                                                                 posenc_judgement *judgement,
+                                                                 posenc_error *error);
+
+/* Frees the list; NULL is allowed. */
+POSENC_API void posenc_pair_powers_free(posenc_pair_powers *powers);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
