@@ -11,8 +11,9 @@ import numpy as np
 HALF, INTERLEAVED = 0, 1
 NAMES = ("half", "interleaved")
 POWER_FLOOR = 1e-12    # of the head's mean power: rows of zeros have a logarithm too
+DEPENDENT = 1e-9       # of the product of variances: a determinant below is rounding
 CENTRED_FROM = 4       # heads from which on the profile over frequencies is taken out
-POOLED_SHUFFLES, LAYER_SHUFFLES = 256, 64
+SHUFFLES = 256
 LARGE = 512            # exact signs from which on the exact test has to agree
 DEVIATIONS, NATS, EACH_NATS = 6.0, 16.0, 8.0
 EXACT_SUPPORT, EXACT_CONTRADICTION, EXACT_HINT, EXACT_MIXED = 10.0, 6.0, 1.0, 3.0
@@ -66,7 +67,7 @@ def likelihoods(x, y, part):
             total = 0.0
             for u, v in zip(sums_and_differences(x, p, part), sums_and_differences(y, r, part)):
                 uu, vv, uv = (u * u).mean(), (v * v).mean(), (u * v).mean()
-                total -= count / 2 * math.log(max(uu * vv - uv * uv, 1e-300))
+                total -= count / 2 * math.log(max(uu * vv - uv * uv, DEPENDENT * uu * vv, 1e-300))
             fit[p, r] = total
     return fit
 
@@ -110,12 +111,14 @@ def shuffled(x, y, owners, shared, source):
 
 
 def deviations(x, y, owners, shared, shuffles):
-    """The ratios, and how many standard deviations of shuffled channels they lie from their mean."""
+    """The ratios, and how many deviations they lie from what shuffled channels give: standard deviations, or
+    a third of the largest of them all where tails are heavy."""
     source = SplitMix(1)
     own = ratios(x, y)
     noise = np.array([ratios(*shuffled(x, y, owners, shared, source)) for _ in range(shuffles)])
-    spread = noise.std(0)
-    return own, np.where(spread > 0, (own - noise.mean(0)) / np.where(spread > 0, spread, 1), 0.0)
+    mean = noise.mean(0)
+    spread = np.maximum(noise.std(0), np.abs(noise - mean).max(0) / 3)
+    return own, np.where(spread > 0, (own - mean) / np.where(spread > 0, spread, 1), 0.0)
 
 
 def squash(t):
@@ -185,7 +188,7 @@ def verdict(ratio, deviation, nats, signs):
     return claim
 
 
-def judge(layers, shared, shuffles=POOLED_SHUFFLES):
+def judge(layers, shared, shuffles=SHUFFLES):
     """A dictionary: pairing of both, q, k; the statistics they rest on."""
     x, y, owners = logs(layers, shared)
     fit = likelihoods(x, y, TOTAL)

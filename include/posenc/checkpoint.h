@@ -35,8 +35,8 @@ POSENC_API const char *posenc_verdict_name(posenc_verdict verdict);
 typedef struct posenc_pair_evidence {
     posenc_verdict verdict;
     double statistic; /* of the two deviations below the one of larger magnitude: positive for half */
-    /* Log-likelihood of half minus that of interleaved, in nats, and how many standard deviations it lies from
-     * what the same channels give in random order; once with the members' equality of power profile over the
+    /* Log-likelihood of half minus that of interleaved, in nats, and how many deviations it lies from what
+     * the same channels give in random order (standard deviations; thirds of the largest where tails are heavy); once with the members' equality of power profile over the
      * frequencies, and once ([1]) with the profile taken out. */
     double ratio[2], deviation[2];
     /* Exact test, in nats: exp of minus this bounds the probability that the other pairing, were it the true
@@ -76,8 +76,7 @@ posenc_pair_powers_add(posenc_pair_powers *powers, size_t heads, size_t kv_heads
                        const double *k, int tied_heads, posenc_error *error);
 
 /* Judges layer number `layer` in the order of adding, or POSENC_ALL_LAYERS together. The same layers give the same
- * bits on every machine. Takes about 10 ns per channel and shuffle: 256 shuffles for all layers, 64 for one.
- * Fails with NULL_POINTER, OUT_OF_RANGE or OUT_OF_MEMORY. */
+ * bits on every machine. Fails with NULL_POINTER, OUT_OF_RANGE or OUT_OF_MEMORY. */
 POSENC_API POSENC_CHECKED posenc_status posenc_pair_powers_judge(const posenc_pair_powers *powers,
                                                                  size_t layer,
                                                                  posenc_judgement *judgement,

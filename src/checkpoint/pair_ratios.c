@@ -14,6 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define PENC_DEPENDENT 1e-9 /* of the product of variances: a determinant below is rounding */
+
 enum { SUM, DIFFERENCE, FORMS, CENTRED_FROM = 4 };
 
 /* Memory of one evaluation, and its sums. */
@@ -88,8 +90,8 @@ static double penc_pair_log_det(const penc_pair_work *work, double heads, int p,
         xy -= penc_dot(x, y, half) / heads;
     }
     scale /= heads * (double)half;
-    double det = (xx * yy - xy * xy) * (scale * scale);
-    return penc_log(det > 1e-300 ? det : 1e-300);
+    double det = fmax(xx * yy - xy * xy, PENC_DEPENDENT * (xx * yy)) * (scale * scale);
+    return penc_log(fmax(det, 1e-300));
 }
 
 static double penc_pair_likelihood(const penc_pair_work *work, size_t heads, int p, int r,
@@ -129,6 +131,12 @@ static void penc_pair_reset(penc_pair_work *work) {
 
 /* ---- Shuffled channels ---- */
 
+enum { PENC_SHUFFLES = 256 };
+
+typedef struct penc_pair_noise {
+    double ratio[PENC_SHUFFLES][PENC_PARTS][PENC_SIDES];
+} penc_pair_noise;
+
 /* SplitMix64 (Steele, Lea, Flood 2014): the same numbers on every machine. */
 static uint32_t penc_random_below(uint64_t *state, uint32_t bound) {
     uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
@@ -161,53 +169,55 @@ static void penc_pair_gather_shuffled(penc_pair_work *work, const penc_pair_data
     }
 }
 
-/* Turns the sums and sums of squares of `shuffles` ratios into deviations of the own ones. */
-static void penc_pair_deviate(penc_pair_ratios *ratios,
-                              double sums[2][PENC_PARTS][PENC_SIDES], size_t shuffles) {
-    for (int part = 0; part < PENC_PARTS; part++) {
-        for (int side = 0; side < PENC_SIDES; side++) {
-            double mean = sums[0][part][side] / (double)shuffles;
-            double variance = sums[1][part][side] / (double)shuffles - mean * mean;
-            ratios->deviation[part][side] =
-                variance > 0.0 ? (ratios->ratio[part][side] - mean) / sqrt(variance) : 0.0;
-        }
+/* How far `own` lies from the mean of the noise, in standard deviations of the noise; where its tails are heavy, in
+ * thirds of the largest deviation that it has. */
+static double penc_pair_deviation(double own, const penc_pair_noise *noise, int part, int side) {
+    double mean = 0.0, variance = 0.0, largest = 0.0;
+    for (int i = 0; i < PENC_SHUFFLES; i++)
+        mean += noise->ratio[i][part][side] / PENC_SHUFFLES;
+    for (int i = 0; i < PENC_SHUFFLES; i++) {
+        double away = noise->ratio[i][part][side] - mean;
+        variance += away * away / PENC_SHUFFLES;
+        largest = fmax(largest, fabs(away));
     }
+    double spread = fmax(sqrt(variance), largest / 3.0);
+    return spread > 0.0 ? (own - mean) / spread : 0.0;
 }
 
-static void penc_pair_ratios_run(const penc_pair_data *data, size_t shuffles, penc_pair_work *work,
-                                 penc_pair_ratios *ratios) {
-    double sums[2][PENC_PARTS][PENC_SIDES] = {{{0.0}}}, noise[PENC_PARTS][PENC_SIDES];
+static void penc_pair_ratios_run(const penc_pair_data *data, penc_pair_work *work,
+                                 penc_pair_noise *noise, penc_pair_ratios *ratios) {
     uint64_t state = 1;
     penc_pair_reset(work);
     for (size_t head = 0; head < data->heads; head++)
         penc_pair_gather(work, data->x + head * data->dim, data->y + head * data->dim);
     penc_pair_compare(work, data->heads, ratios->ratio, ratios->likelihood);
-    for (size_t shuffle = 0; shuffle < shuffles; shuffle++) {
+    for (int i = 0; i < PENC_SHUFFLES; i++) {
         penc_pair_reset(work);
         penc_pair_gather_shuffled(work, data, &state);
-        penc_pair_compare(work, data->heads, noise, NULL);
-        for (int part = 0; part < PENC_PARTS; part++) {
-            for (int side = 0; side < PENC_SIDES; side++) {
-                sums[0][part][side] += noise[part][side];
-                sums[1][part][side] += noise[part][side] * noise[part][side];
-            }
-        }
+        penc_pair_compare(work, data->heads, noise->ratio[i], NULL);
     }
-    penc_pair_deviate(ratios, sums, shuffles);
+    for (int part = 0; part < PENC_PARTS; part++) {
+        for (int side = 0; side < PENC_SIDES; side++)
+            ratios->deviation[part][side] =
+                penc_pair_deviation(ratios->ratio[part][side], noise, part, side);
+    }
 }
 
-posenc_status penc_pair_ratios_of(const penc_pair_data *data, size_t shuffles,
-                                  penc_pair_ratios *ratios, posenc_error *error) {
+posenc_status penc_pair_ratios_of(const penc_pair_data *data, penc_pair_ratios *ratios,
+                                  posenc_error *error) {
     size_t dim = data->dim, rows = PENC_PAIRINGS * FORMS * dim; /* of x and y: dim / 2 each */
     double *memory = malloc((2 * rows + 2 * dim) * sizeof *memory);
     size_t *order = malloc(dim * sizeof *order);
-    if (memory && order) {
+    penc_pair_noise *noise = malloc(sizeof *noise);
+    int have = memory && order && noise;
+    if (have) {
         penc_pair_work work = {dim,   memory, memory + rows, memory + 2 * rows, memory + 2 * rows + dim,
                                order, {{{0}}}, {{{0}}}};
-        penc_pair_ratios_run(data, shuffles, &work, ratios);
+        penc_pair_ratios_run(data, &work, noise, ratios);
     }
+    free(noise);
     free(order);
     free(memory);
-    return memory && order ? POSENC_OK
-                           : penc_fail(error, POSENC_OUT_OF_MEMORY, "shuffles", "fit into memory");
+    return have ? POSENC_OK
+                : penc_fail(error, POSENC_OUT_OF_MEMORY, "shuffles", "fit into memory");
 }

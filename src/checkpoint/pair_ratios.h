@@ -9,13 +9,13 @@ enum { PENC_TOTAL = 0, PENC_RESIDUAL = 1, PENC_PARTS = 2 };
 
 typedef struct penc_pair_ratios {
     double ratio[PENC_PARTS][PENC_SIDES];     /* of half to interleaved, in nats */
-    double deviation[PENC_PARTS][PENC_SIDES]; /* from the mean of shuffled channels, in their deviations */
+    double deviation[PENC_PARTS][PENC_SIDES]; /* from the mean of shuffled channels, in their spread */
     /* Log-likelihood with the profile, [pairing of q][pairing of k]. */
     double likelihood[PENC_PAIRINGS][PENC_PAIRINGS];
 } penc_pair_ratios;
 
-/* Computes the ratios of `data` and of `shuffles` shuffled copies of it; at least one head. */
-posenc_status penc_pair_ratios_of(const penc_pair_data *data, size_t shuffles,
-                                  penc_pair_ratios *ratios, posenc_error *error);
+/* Computes the ratios of `data` and of shuffled copies of it; at least one head. */
+posenc_status penc_pair_ratios_of(const penc_pair_data *data, penc_pair_ratios *ratios,
+                                  posenc_error *error);
 
 #endif

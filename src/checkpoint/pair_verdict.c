@@ -6,8 +6,6 @@
 #include <math.h>
 #include <string.h>
 
-enum { ALL_SHUFFLES = 256, LAYER_SHUFFLES = 64 };
-
 /* What a claim takes. */
 #define PENC_DEVIATIONS 6.0  /* of a ratio from shuffled channels, and ... */
 #define PENC_NATS       16.0 /* ... so large a ratio */
@@ -142,7 +140,7 @@ posenc_status posenc_pair_powers_judge(const posenc_pair_powers *powers, size_t 
     if (!data.heads) /* nothing to judge: undetermined */
         return POSENC_OK;
     posenc_status status =
-        penc_pair_ratios_of(&data, all ? ALL_SHUFFLES : LAYER_SHUFFLES, &ratios, error);
+        penc_pair_ratios_of(&data, &ratios, error);
     if (!status)
         status = penc_pair_signs_of(&data, &signs, error);
     if (status)
