@@ -11,7 +11,7 @@ enum { PENC_GGUF_KEY_WINDOW = 1024 }; /* more than a name and the head of a valu
 penc_gguf_cursor penc_gguf_cursor_at(const penc_gguf *gguf, uint64_t place, unsigned char *window,
                                      size_t capacity, posenc_error *error) {
     return (penc_gguf_cursor){
-        .window = {.input = &gguf->input, .bytes = window, .capacity = capacity},
+        .window = penc_window_of(&gguf->input, window, capacity),
         .at = place,
         .end = gguf->input.size,
         .big = gguf->info.big_endian,

@@ -104,6 +104,10 @@ posenc_status penc_input_fail(const penc_input *input, posenc_status status, con
     return status;
 }
 
+penc_window penc_window_of(const penc_input *input, unsigned char *memory, size_t capacity) {
+    return (penc_window){input, memory, capacity, memory, 0, 0};
+}
+
 posenc_status penc_window_at(penc_window *window, uint64_t place, size_t bytes,
                              const unsigned char **at, posenc_error *error) {
     if (place < window->place || place - window->place > window->count ||
@@ -113,7 +117,7 @@ posenc_status penc_window_at(penc_window *window, uint64_t place, size_t bytes,
         window->count = 0;
         if (take < bytes)
             return penc_input_short(window->input, window->input->size, place + bytes, error);
-        posenc_status status = penc_input_read(window->input, place, window->bytes, take, error);
+        posenc_status status = penc_input_read(window->input, place, window->memory, take, error);
         if (status)
             return status;
         window->place = place;

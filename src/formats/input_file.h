@@ -35,11 +35,15 @@ posenc_status penc_input_fail(const penc_input *input, posenc_status status, con
 /* The part of a file that is at hand, in the caller's memory. */
 typedef struct penc_window {
     const penc_input *input;
-    unsigned char *bytes;
+    unsigned char *memory;
     size_t capacity;
-    uint64_t place; /* of bytes[0] in the file */
-    size_t count;   /* bytes held */
+    const unsigned char *bytes; /* what is held: `count` bytes from `place` of the file on */
+    size_t count;
+    uint64_t place;
 } penc_window;
+
+/* An empty window in `capacity` bytes of memory. */
+penc_window penc_window_of(const penc_input *input, unsigned char *memory, size_t capacity);
 
 /* Makes `*at` point to the `bytes` <= capacity bytes from `place` on, valid until the next call. */
 posenc_status penc_window_at(penc_window *window, uint64_t place, size_t bytes,
