@@ -334,6 +334,9 @@ static posenc_status penc_json_value(penc_json *json, int next, penc_json_token 
     case 'N':
         *token = PENC_JSON_REAL;
         return penc_json_word(json, "NaN");
+    case 'I':
+        *token = PENC_JSON_REAL;
+        return penc_json_word(json, "Infinity");
     default:
         if (next == '-' || penc_json_is_digit(next))
             return penc_json_number(json, token);
