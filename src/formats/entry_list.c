@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-uint32_t penc_name_hash(const char *name, size_t length, uint64_t seed) {
-    uint64_t hash = seed ^ UINT64_C(0x9e3779b97f4a7c15);
+uint32_t penc_name_hash(const char *name, size_t length) {
+    uint64_t hash = (uintptr_t)penc_name_hash ^ UINT64_C(0x9e3779b97f4a7c15);
     for (size_t i = 0; i < length; i++) {
         hash = (hash ^ (unsigned char)name[i]) * UINT64_C(0xd6e8feb86659fd93);
         hash ^= hash >> 32;

@@ -21,8 +21,9 @@ typedef posenc_status (*penc_entry_name)(const void *context, const penc_entry *
                                          char name[PENC_NAME_BYTES], size_t *length,
                                          posenc_error *error);
 
-/* The hash of a name; `seed` differs from run to run, so that no file can be made whose names collide. */
-uint32_t penc_name_hash(const char *name, size_t length, uint64_t seed);
+/* The hash of a name. It differs from run to run where code is loaded at random addresses, so that no file can be
+ * made whose names collide. */
+uint32_t penc_name_hash(const char *name, size_t length);
 
 /* Sorts by `begin`, then by `bytes`: the order of the data. */
 void penc_entries_sort_by_data(penc_entry *entries, size_t count);

@@ -8,8 +8,7 @@
 #ifndef PENC_GGUF_H
 #define PENC_GGUF_H
 
-#include "formats/input_file.h"
-#include "formats/tensor_info.h"
+#include "formats/tensor_source.h"
 
 /* Limits; files beyond them are refused. No model comes near. */
 #define PENC_GGUF_MAX_METADATA (UINT64_C(1) << 30) /* bytes before the data */
@@ -73,6 +72,9 @@ posenc_status penc_gguf_open(const char *path, penc_gguf **gguf, posenc_error *e
 void penc_gguf_close(penc_gguf *gguf);
 const penc_gguf_info *penc_gguf_about(const penc_gguf *gguf);
 
+/* The tensors: what tensor_source.h does with them. */
+const penc_tensor_source *penc_gguf_tensors(const penc_gguf *gguf);
+
 /* ---- Keys ---- */
 
 /* Key number `index` < key_count in the order of the file; `name` may be NULL. */
@@ -117,15 +119,5 @@ posenc_status penc_gguf_walk_next(penc_gguf_walk *walk, penc_gguf_value *element
 posenc_status penc_gguf_reals(const penc_gguf *gguf, const penc_gguf_value *array,
                               const char *argument, uint64_t first, size_t count, double *reals,
                               posenc_error *error);
-
-/* ---- Tensors ---- */
-
-/* Tensor number `index` < tensor_count in the order of the data. */
-posenc_status penc_gguf_tensor(const penc_gguf *gguf, size_t index, penc_tensor *tensor,
-                               posenc_error *error);
-
-/* The tensor of this name; *found tells whether there is one. */
-posenc_status penc_gguf_find_tensor(const penc_gguf *gguf, const char *name, penc_tensor *tensor,
-                                    int *found, posenc_error *error);
 
 #endif

@@ -5,11 +5,9 @@
 #include "formats/gguf_cursor.h"
 
 struct penc_gguf {
-    penc_input input;
+    penc_tensor_source source;
     penc_gguf_info info;
-    uint64_t seed;
-    penc_entry *keys;    /* in the order of the file; `begin` is where the value stands */
-    penc_entry *tensors; /* in the order of the data */
+    penc_entry *keys; /* in the order of the file; `begin` is where the value stands */
 };
 
 /* A cursor at `place` whose window is the caller's memory. */
@@ -24,12 +22,12 @@ posenc_status penc_gguf_take_key(penc_gguf_cursor *cursor, char name[PENC_NAME_B
 posenc_status penc_gguf_take_tensor(penc_gguf_cursor *cursor, uint64_t alignment,
                                     penc_tensor *tensor);
 
-/* The same of an entry, with the offset in the file. */
-posenc_status penc_gguf_read_tensor(const penc_gguf *gguf, const penc_entry *entry,
+/* The same of an entry, with the offset in the file. `source` is a GGUF's. */
+posenc_status penc_gguf_read_tensor(const penc_tensor_source *source, const penc_entry *entry,
                                     penc_tensor *tensor, posenc_error *error);
 
-/* The name of a key's or tensor's entry. */
-posenc_status penc_gguf_entry_name(const void *gguf, const penc_entry *entry,
+/* The name of a key's or tensor's entry. `source` is a GGUF's. */
+posenc_status penc_gguf_entry_name(const void *source, const penc_entry *entry,
                                    char name[PENC_NAME_BYTES], size_t *length, posenc_error *error);
 
 #endif

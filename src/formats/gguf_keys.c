@@ -11,9 +11,9 @@ enum { PENC_GGUF_KEY_WINDOW = 1024 }; /* more than a name and the head of a valu
 penc_gguf_cursor penc_gguf_cursor_at(const penc_gguf *gguf, uint64_t place, unsigned char *window,
                                      size_t capacity, posenc_error *error) {
     return (penc_gguf_cursor){
-        .window = penc_window_of(&gguf->input, window, capacity),
+        .window = penc_window_of(&gguf->source.input, window, capacity),
         .at = place,
-        .end = gguf->input.size,
+        .end = gguf->source.input.size,
         .big = gguf->info.big_endian,
         .length_size = gguf->info.version == 1 ? 4 : 8,
         .error = error,
@@ -34,11 +34,12 @@ posenc_status penc_gguf_take_key(penc_gguf_cursor *cursor, char name[PENC_NAME_B
     return status;
 }
 
-posenc_status penc_gguf_entry_name(const void *gguf, const penc_entry *entry,
+posenc_status penc_gguf_entry_name(const void *source, const penc_entry *entry,
                                    char name[PENC_NAME_BYTES], size_t *length,
                                    posenc_error *error) {
     unsigned char window[PENC_NAME_BYTES + 8];
-    penc_gguf_cursor cursor = penc_gguf_cursor_at(gguf, entry->place, window, sizeof window, error);
+    penc_gguf_cursor cursor =
+        penc_gguf_cursor_at((const penc_gguf *)source, entry->place, window, sizeof window, error);
     return penc_gguf_take_name(&cursor, "name", name, length);
 }
 
@@ -60,9 +61,9 @@ posenc_status penc_gguf_key(const penc_gguf *gguf, size_t index, char name[PENC_
 posenc_status penc_gguf_find(const penc_gguf *gguf, const char *key, penc_gguf_value *value,
                              posenc_error *error) {
     const penc_entry *entry;
-    posenc_status status = penc_entries_find(gguf->keys, gguf->info.key_count, key,
-                                             penc_name_hash(key, strlen(key), gguf->seed),
-                                             penc_gguf_entry_name, gguf, &entry, error);
+    posenc_status status =
+        penc_entries_find(gguf->keys, gguf->info.key_count, key, penc_name_hash(key, strlen(key)),
+                          penc_gguf_entry_name, &gguf->source, &entry, error);
     *value = (penc_gguf_value){.type = PENC_GGUF_NONE, .element = PENC_GGUF_NONE};
     return !status && entry ? penc_gguf_read_key(gguf, entry, NULL, value, error) : status;
 }
@@ -103,7 +104,7 @@ int penc_gguf_integer(const penc_gguf_value *value, int64_t *integer) {
 static posenc_status penc_gguf_fail_value(const penc_gguf *gguf, posenc_status status,
                                           const char *argument, const char *must, uint64_t place,
                                           posenc_error *error) {
-    status = penc_input_fail(&gguf->input, status, "value", must, place, error);
+    status = penc_input_fail(&gguf->source.input, status, "value", must, place, error);
     penc_fail_name(error, argument, strlen(argument));
     return status;
 }
@@ -121,7 +122,7 @@ posenc_status penc_gguf_text(const penc_gguf *gguf, const penc_gguf_value *value
         return POSENC_OUT_OF_RANGE;
     }
     size_t length = (size_t)value->count;
-    posenc_status status = penc_input_read(&gguf->input, value->place, text, length, error);
+    posenc_status status = penc_input_read(&gguf->source.input, value->place, text, length, error);
     if (status)
         return status;
     text[length] = '\0';
@@ -139,7 +140,7 @@ void penc_gguf_walk_begin(const penc_gguf *gguf, const penc_gguf_value *array,
     walk->type = array->element;
     walk->left = array->type == PENC_GGUF_ARRAY ? array->count : 0;
     walk->place = array->place;
-    walk->window = (penc_window){.input = &gguf->input};
+    walk->window = (penc_window){.input = &gguf->source.input};
 }
 
 posenc_status penc_gguf_walk_next(penc_gguf_walk *walk, penc_gguf_value *element,

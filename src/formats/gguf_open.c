@@ -76,16 +76,15 @@ static posenc_status penc_gguf_take_header(penc_gguf *gguf, penc_gguf_cursor *cu
     if (status)
         return status;
     gguf->keys = calloc(gguf->info.key_count + 1, sizeof *gguf->keys);
-    gguf->tensors = calloc(gguf->info.tensor_count + 1, sizeof *gguf->tensors);
-    if (!gguf->keys || !gguf->tensors)
+    gguf->source.entries = calloc(gguf->info.tensor_count + 1, sizeof *gguf->source.entries);
+    if (!gguf->keys || !gguf->source.entries)
         return penc_fail(cursor->error, POSENC_OUT_OF_MEMORY, "index", "fit into memory");
     return POSENC_OK;
 }
 
 /* ---- Keys ---- */
 
-static posenc_status penc_gguf_scan_key(penc_gguf *gguf, penc_gguf_cursor *cursor,
-                                        penc_entry *entry) {
+static posenc_status penc_gguf_scan_key(penc_gguf_cursor *cursor, penc_entry *entry) {
     char name[PENC_NAME_BYTES];
     size_t length;
     penc_gguf_value value;
@@ -94,36 +93,34 @@ static posenc_status penc_gguf_scan_key(penc_gguf *gguf, penc_gguf_cursor *curso
     if (status)
         return status;
     entry->begin = value.place;
-    entry->hash = penc_name_hash(name, length, gguf->seed);
+    entry->hash = penc_name_hash(name, length);
     return penc_gguf_named(penc_gguf_skip_value(cursor, &value, 0), cursor->error, name, length);
 }
 
-/* Two keys or two tensors of the same name are refused, the later one being at fault. */
-static posenc_status penc_gguf_refuse_twins(penc_gguf *gguf, penc_entry *entries, size_t count,
-                                            const char *argument, penc_gguf_cursor *cursor) {
+static posenc_status penc_gguf_refuse_twin_keys(penc_gguf *gguf, penc_gguf_cursor *cursor) {
     char name[PENC_NAME_BYTES];
     size_t length;
     int found;
     penc_entry twin;
-    posenc_status status = penc_entries_find_twin(entries, count, penc_gguf_entry_name, gguf,
-                                                  &found, &twin, cursor->error);
+    posenc_status status =
+        penc_entries_find_twin(gguf->keys, gguf->info.key_count, penc_gguf_entry_name,
+                               &gguf->source, &found, &twin, cursor->error);
     if (status || !found)
         return status;
-    status = penc_gguf_entry_name(gguf, &twin, name, &length, cursor->error);
+    status = penc_gguf_entry_name(&gguf->source, &twin, name, &length, cursor->error);
     if (status)
         return status;
-    status = penc_gguf_fail(cursor, POSENC_FORMAT, argument, "stand in the file once", twin.place);
+    status = penc_gguf_fail(cursor, POSENC_FORMAT, "key", "stand in the file once", twin.place);
     return penc_gguf_named(status, cursor->error, name, length);
 }
 
 static posenc_status penc_gguf_scan_keys(penc_gguf *gguf, penc_gguf_cursor *cursor) {
     for (size_t i = 0; i < gguf->info.key_count; i++) {
-        posenc_status status = penc_gguf_scan_key(gguf, cursor, &gguf->keys[i]);
+        posenc_status status = penc_gguf_scan_key(cursor, &gguf->keys[i]);
         if (status)
             return status;
     }
-    posenc_status status =
-        penc_gguf_refuse_twins(gguf, gguf->keys, gguf->info.key_count, "key", cursor);
+    posenc_status status = penc_gguf_refuse_twin_keys(gguf, cursor);
     penc_entries_sort_by_place(gguf->keys, gguf->info.key_count);
     return status;
 }
@@ -146,62 +143,36 @@ static posenc_status penc_gguf_read_alignment(penc_gguf *gguf, penc_gguf_cursor 
 
 /* ---- Tensors ---- */
 
-/* The data begin where the descriptions end, rounded up; only then the ranges are known. */
-static posenc_status penc_gguf_place_tensor(penc_gguf *gguf, penc_gguf_cursor *cursor,
-                                            penc_entry *entry) {
-    penc_tensor tensor;
-    posenc_status status = penc_gguf_read_tensor(gguf, entry, &tensor, cursor->error);
-    if (status)
-        return status;
-    uint64_t size = gguf->info.file_size;
-    entry->begin = tensor.offset;
-    entry->bytes = tensor.bytes;
-    if (tensor.offset > size || tensor.bytes > size - tensor.offset) {
-        uint64_t end = tensor.offset + tensor.bytes;
-        status = penc_input_short(&gguf->input, size, end, cursor->error);
-    }
-    return penc_gguf_named(status, cursor->error, tensor.name, tensor.name_length);
-}
-
-static posenc_status penc_gguf_refuse_overlap(penc_gguf *gguf, penc_gguf_cursor *cursor) {
-    uint64_t end = 0;
-    penc_entries_sort_by_data(gguf->tensors, gguf->info.tensor_count);
+/* The descriptions, one after the other; where the data begin is known only behind them. */
+static posenc_status penc_gguf_scan_descriptions(penc_gguf *gguf, penc_gguf_cursor *cursor) {
     for (size_t i = 0; i < gguf->info.tensor_count; i++) {
-        const penc_entry *entry = &gguf->tensors[i];
-        if (entry->begin < end) {
-            penc_tensor tensor;
-            posenc_status status = penc_gguf_read_tensor(gguf, entry, &tensor, cursor->error);
-            if (status)
-                return status;
-            status = penc_gguf_fail(cursor, POSENC_FORMAT, "data",
-                                    "not overlap those of another tensor", entry->begin);
-            penc_fail_limit(cursor->error, "end of the other", end);
-            return penc_gguf_named(status, cursor->error, tensor.name, tensor.name_length);
-        }
-        end = entry->begin + entry->bytes;
+        penc_entry *entry = &gguf->source.entries[i];
+        penc_tensor tensor;
+        entry->place = (uint32_t)cursor->at;
+        posenc_status status = penc_gguf_take_tensor(cursor, gguf->info.alignment, &tensor);
+        if (status)
+            return status;
+        entry->hash = penc_name_hash(tensor.name, tensor.name_length);
+        gguf->source.count++;
     }
+    uint64_t mask = gguf->info.alignment - 1;
+    gguf->info.data_offset = (cursor->at + mask) & ~mask;
     return POSENC_OK;
 }
 
 static posenc_status penc_gguf_scan_tensors(penc_gguf *gguf, penc_gguf_cursor *cursor) {
-    posenc_status status = POSENC_OK;
-    for (size_t i = 0; i < gguf->info.tensor_count && !status; i++) {
+    penc_tensor_source *source = &gguf->source;
+    posenc_status status = penc_gguf_scan_descriptions(gguf, cursor);
+    for (size_t i = 0; i < source->count && !status; i++) {
         penc_tensor tensor;
-        gguf->tensors[i].place = (uint32_t)cursor->at;
-        status = penc_gguf_take_tensor(cursor, gguf->info.alignment, &tensor);
-        if (!status)
-            gguf->tensors[i].hash = penc_name_hash(tensor.name, tensor.name_length, gguf->seed);
+        status = penc_gguf_read_tensor(source, &source->entries[i], &tensor, cursor->error);
+        source->entries[i].begin = tensor.offset;
+        source->entries[i].bytes = tensor.bytes;
     }
-    if (status)
-        return status;
-    uint64_t mask = gguf->info.alignment - 1;
-    gguf->info.data_offset = (cursor->at + mask) & ~mask;
-    for (size_t i = 0; i < gguf->info.tensor_count && !status; i++)
-        status = penc_gguf_place_tensor(gguf, cursor, &gguf->tensors[i]);
     if (!status)
-        status =
-            penc_gguf_refuse_twins(gguf, gguf->tensors, gguf->info.tensor_count, "tensor", cursor);
-    return status ? status : penc_gguf_refuse_overlap(gguf, cursor);
+        status = penc_tensor_source_refuse_twins(source, 0, cursor->error);
+    return status ? status
+                  : penc_tensor_source_check_data(source, gguf->info.data_offset, 0, cursor->error);
 }
 
 /* ---- The whole ---- */
@@ -218,21 +189,31 @@ static posenc_status penc_gguf_scan(penc_gguf *gguf, unsigned char *window, pose
     return status ? status : penc_gguf_scan_tensors(gguf, &cursor);
 }
 
+static void penc_gguf_free(penc_tensor_source *source) {
+    penc_gguf *gguf = (penc_gguf *)source;
+    penc_input_close(&source->input);
+    free(source->entries);
+    free(gguf->keys);
+    free(gguf);
+}
+
+static const penc_tensor_format penc_gguf_format = {"GGUF", penc_gguf_read_tensor,
+                                                    penc_gguf_entry_name, penc_gguf_free};
+
 posenc_status penc_gguf_open(const char *path, penc_gguf **gguf, posenc_error *error) {
     *gguf = NULL;
     penc_gguf *made = calloc(1, sizeof *made);
     unsigned char *window = malloc(PENC_GGUF_WINDOW);
-    posenc_status status;
     if (!made || !window) {
         free(made);
         free(window);
         return penc_fail(error, POSENC_OUT_OF_MEMORY, "gguf", "fit into memory");
     }
-    made->seed = (uintptr_t)made;
-    status = penc_input_open(path, &made->input, error);
+    made->source.format = &penc_gguf_format;
+    posenc_status status = penc_input_open(path, &made->source.input, error);
     if (!status) {
-        made->info.path = made->input.path;
-        made->info.file_size = made->input.size;
+        made->info.path = made->source.input.path;
+        made->info.file_size = made->source.input.size;
         status = penc_gguf_scan(made, window, error);
     }
     free(window);
@@ -244,14 +225,14 @@ posenc_status penc_gguf_open(const char *path, penc_gguf **gguf, posenc_error *e
 }
 
 void penc_gguf_close(penc_gguf *gguf) {
-    if (!gguf)
-        return;
-    penc_input_close(&gguf->input);
-    free(gguf->keys);
-    free(gguf->tensors);
-    free(gguf);
+    if (gguf)
+        penc_gguf_free(&gguf->source);
 }
 
 const penc_gguf_info *penc_gguf_about(const penc_gguf *gguf) {
     return &gguf->info;
+}
+
+const penc_tensor_source *penc_gguf_tensors(const penc_gguf *gguf) {
+    return &gguf->source;
 }

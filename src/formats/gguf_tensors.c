@@ -58,8 +58,9 @@ posenc_status penc_gguf_take_tensor(penc_gguf_cursor *cursor, uint64_t alignment
     return status;
 }
 
-posenc_status penc_gguf_read_tensor(const penc_gguf *gguf, const penc_entry *entry,
+posenc_status penc_gguf_read_tensor(const penc_tensor_source *source, const penc_entry *entry,
                                     penc_tensor *tensor, posenc_error *error) {
+    const penc_gguf *gguf = (const penc_gguf *)source;
     unsigned char window[PENC_GGUF_ENTRY_WINDOW];
     penc_gguf_cursor cursor = penc_gguf_cursor_at(gguf, entry->place, window, sizeof window, error);
     posenc_status status = penc_gguf_take_tensor(&cursor, gguf->info.alignment, tensor);
@@ -73,19 +74,4 @@ posenc_status penc_gguf_read_tensor(const penc_gguf *gguf, const penc_entry *ent
     }
     tensor->offset += gguf->info.data_offset;
     return POSENC_OK;
-}
-
-posenc_status penc_gguf_tensor(const penc_gguf *gguf, size_t index, penc_tensor *tensor,
-                               posenc_error *error) {
-    return penc_gguf_read_tensor(gguf, &gguf->tensors[index], tensor, error);
-}
-
-posenc_status penc_gguf_find_tensor(const penc_gguf *gguf, const char *name, penc_tensor *tensor,
-                                    int *found, posenc_error *error) {
-    const penc_entry *entry;
-    posenc_status status = penc_entries_find(gguf->tensors, gguf->info.tensor_count, name,
-                                             penc_name_hash(name, strlen(name), gguf->seed),
-                                             penc_gguf_entry_name, gguf, &entry, error);
-    *found = !status && entry;
-    return *found ? penc_gguf_read_tensor(gguf, entry, tensor, error) : status;
 }

@@ -33,6 +33,12 @@ penc_json penc_json_of_file(const penc_input *input, uint64_t begin, uint64_t en
     return made;
 }
 
+void penc_json_begin_at_key(penc_json *json) {
+    json->depth = 1;
+    json->objects = 1;
+    json->expects = PENC_EXPECT_KEY;
+}
+
 posenc_status penc_json_fail(penc_json *json, posenc_status status, const char *argument,
                              const char *must, uint64_t place) {
     if (json->status)

@@ -50,6 +50,9 @@ penc_json penc_json_of_file(const penc_input *input, uint64_t begin, uint64_t en
                             unsigned char *window, size_t window_bytes, char *text, size_t capacity,
                             posenc_error *error);
 
+/* Makes a new scanner begin inside an object, at the first byte of a key. */
+void penc_json_begin_at_key(penc_json *json);
+
 posenc_status penc_json_next(penc_json *json, penc_json_token *token);
 
 /* Moves behind the rest of the value of which `token` is the first one. */

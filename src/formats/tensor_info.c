@@ -58,6 +58,24 @@ int penc_tensor_count(const penc_tensor *tensor, uint64_t *count) {
     return 1;
 }
 
+static uint64_t penc_tensor_row_elements(const penc_tensor *tensor) {
+    return tensor->rank ? tensor->shape[tensor->rank - 1] : 1;
+}
+
+uint64_t penc_tensor_rows(const penc_tensor *tensor) {
+    uint64_t rows = 1;
+    for (size_t i = 0; i + 1 < tensor->rank; i++)
+        rows *= tensor->shape[i]; /* no overflow where the elements are counted */
+    return rows;
+}
+
+uint64_t penc_tensor_row_bytes(const penc_tensor *tensor) {
+    uint64_t elements = penc_tensor_block_elements(tensor->type);
+    uint64_t row = penc_tensor_row_elements(tensor);
+    return elements && row % elements == 0 ? row / elements * penc_tensor_block_bytes(tensor->type)
+                                           : 0;
+}
+
 const char *penc_tensor_measure(penc_tensor *tensor, int whole_rows) {
     uint64_t count, elements = penc_tensor_block_elements(tensor->type);
     uint64_t block = penc_tensor_block_bytes(tensor->type);

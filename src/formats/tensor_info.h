@@ -92,6 +92,10 @@ penc_tensor_type penc_tensor_type_of_word(const char *word, size_t length);
 /* Elements of a shape; returns 0 if they are more than INT64_MAX. */
 int penc_tensor_count(const penc_tensor *tensor, uint64_t *count);
 
+/* Rows (along the last axis) and the bytes of each; rows are 0 bytes where the type is unknown or blocks cross rows. */
+uint64_t penc_tensor_rows(const penc_tensor *tensor);
+uint64_t penc_tensor_row_bytes(const penc_tensor *tensor);
+
 /* Sets `bytes` from type and shape. Returns NULL, or what the shape must be (in a constant sentence). Blocks run along
  * the last axis in GGUF files; `whole_rows` demands that they do not cross rows. */
 const char *penc_tensor_measure(penc_tensor *tensor, int whole_rows);
