@@ -98,9 +98,11 @@ static posenc_status penc_st_scan_metadata(penc_safetensors *made, penc_json *js
                               json->place);
     made->has_metadata = 1;
     posenc_status status = penc_json_next(json, &token);
+    if (!status && token == PENC_JSON_NULL) /* as the Rust library reads it */
+        return status;
     if (!status && token != PENC_JSON_OBJECT)
         status = penc_json_fail(json, POSENC_FORMAT, penc_st_metadata_key,
-                                "be an object of strings", json->place);
+                                "be null or an object of strings", json->place);
     while (!status) {
         status = penc_json_next(json, &token);
         if (status || token == PENC_JSON_OBJECT_END)
