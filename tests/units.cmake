@@ -43,3 +43,6 @@ foreach(name fast_rows rotate_kernels)
     set_tests_properties(${name}_${level} PROPERTIES ENVIRONMENT "CMOCKA_MESSAGE_OUTPUT=TAP;POSENC_CPU=${level}")
   endforeach()
 endforeach()
+
+posenc_test(dequantize SOURCES ${model} LIBS PkgConfig::JSON_C)
+target_include_directories(test_dequantize PRIVATE ${PROJECT_SOURCE_DIR}/data)
