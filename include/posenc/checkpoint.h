@@ -82,8 +82,58 @@ POSENC_API POSENC_CHECKED posenc_status posenc_pair_powers_judge(const posenc_pa
                                                                  posenc_judgement *judgement,
                                                                  posenc_error *error);
 
+/* The number in its model of layer `index` in the order of adding: from a checkpoint the number in the tensors'
+ * names, else the index itself. 0 beyond the list. */
+POSENC_API size_t posenc_pair_powers_layer(const posenc_pair_powers *powers, size_t index);
+
+/* How many layers there are; 0 for NULL. */
+POSENC_API size_t posenc_pair_powers_count(const posenc_pair_powers *powers);
+
 /* Frees the list; NULL is allowed. */
 POSENC_API void posenc_pair_powers_free(posenc_pair_powers *powers);
+
+/* ---- From a checkpoint ---- */
+
+/* The attention of a model: what cannot be read off the tensors' shapes. */
+typedef struct posenc_attention_shape {
+    size_t size;
+    size_t heads, kv_heads; /* kv_heads 0: as heads */
+    size_t head_dim;
+    size_t rotary_dim;   /* 0: all of head_dim after rotary_start */
+    size_t rotary_start; /* first rotary channel of a head, in q; in k too, except with MLA */
+    int gain_offset;     /* 1: norm gains are stored minus 1, as in Gemma's safetensors */
+} posenc_attention_shape;
+
+#define POSENC_ATTENTION_SHAPE_INIT                                                                \
+    { sizeof(posenc_attention_shape), 0, 0, 0, 0, 0, 0 }
+
+/* How to read. */
+typedef struct posenc_read_options {
+    size_t size;
+    size_t layers; /* at most so many, spread evenly over the model; 0: all */
+    /* Called now and then with the bytes of weights that are read; NULL: not. */
+    void (*progress)(void *context, uint64_t done, uint64_t total);
+    void *context;
+} posenc_read_options;
+
+#define POSENC_READ_OPTIONS_INIT                                                                   \
+    { sizeof(posenc_read_options), 0, NULL, NULL }
+
+/* Reads the row powers of q and k from the weights at `path`: a safetensors file, the index of a sharded one, a
+ * GGUF file (any part of a split one) or a llama2.c file. The tensors are found by their names: those of
+ * transformers, Meta, llama2.c and GGUF; separate q and k, fused qkv (one after the other, or by head, or by k head
+ * with its q heads) and MLA. Biases are added and q/k norm gains multiplied in where there are any. All types of
+ * numbers are read, and the quantised types Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q4_K, Q5_K, Q6_K. Rows are streamed: 5 MiB
+ * of memory besides the list of tensors (24 bytes each).
+ *
+ * Fails with IO, FORMAT, UNSUPPORTED (no such tensors, a type that cannot be read, block scales beside the
+ * weights) or OUT_OF_RANGE (a shape that contradicts the tensors: the error names file, tensor and numbers; a
+ * weight that is not finite). On failure *powers is NULL. */
+POSENC_API POSENC_CHECKED posenc_status posenc_pair_powers_read(const char *path,
+                                                                const posenc_attention_shape *shape,
+                                                                const posenc_read_options *options,
+                                                                posenc_pair_powers **powers,
+                                                                posenc_error *error);
 
 #ifdef __cplusplus
 }

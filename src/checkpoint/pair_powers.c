@@ -31,7 +31,18 @@ void posenc_pair_powers_free(posenc_pair_powers *powers) {
     free(powers->data.y);
     free(powers->data.layer);
     free(powers->data.tied);
+    free(powers->numbers);
     free(powers);
+}
+
+size_t posenc_pair_powers_count(const posenc_pair_powers *powers) {
+    return powers ? powers->layers : 0;
+}
+
+size_t posenc_pair_powers_layer(const posenc_pair_powers *powers, size_t index) {
+    if (index >= posenc_pair_powers_count(powers))
+        return 0;
+    return index < powers->numbered ? powers->numbers[index] : index;
 }
 
 /* Replaces *array by one of `bytes` bytes; what it held is kept. */
