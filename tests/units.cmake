@@ -36,7 +36,7 @@ posenc_test(table)
 # Once for every CPU level; those that this machine lacks skip by name.
 posenc_test(fast_rows SOURCES ${core})
 posenc_test(rotate_kernels SOURCES ${core})
-foreach(name fast_rows rotate_kernels)
+foreach(name fast_rows rotate_kernels alibi)
   foreach(level scalar neon avx2 avx512 avx512bf16)
     add_test(NAME ${name}_${level} COMMAND test_${name} ${level})
     set_tests_properties(${name}_${level} PROPERTIES ENVIRONMENT "CMOCKA_MESSAGE_OUTPUT=TAP;POSENC_CPU=${level}")
