@@ -27,6 +27,8 @@ find_package(Threads REQUIRED)
 posenc_test(rotate_rows SOURCES oracle.c LIBS mpfr gmp Threads::Threads)
 posenc_test(rotate_output SOURCES oracle.c LIBS mpfr gmp)
 posenc_test(rotate_all SOURCES oracle.c LIBS mpfr gmp)
+find_package(OpenMP QUIET COMPONENTS C) # without it the same test runs in one thread
+posenc_test(rotate_openmp SOURCES oracle.c LIBS mpfr gmp $<$<BOOL:${OpenMP_C_FOUND}>:OpenMP::OpenMP_C>)
 posenc_test(sinusoidal SOURCES oracle.c LIBS mpfr gmp)
 posenc_test(alibi SOURCES oracle.c LIBS mpfr gmp)
 posenc_test(table)
