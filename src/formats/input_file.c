@@ -70,6 +70,14 @@ static int penc_input_pread(int file, unsigned char *to, size_t bytes, uint64_t 
     return 0;
 }
 
+/* Nothing stands at `place` or behind it: the file may end far before. */
+static posenc_status penc_input_shrunk(const penc_input *input, uint64_t place, uint64_t needed,
+                                       posenc_error *error) {
+    struct stat stat;
+    uint64_t size = fstat(input->file, &stat) == 0 ? (uint64_t)stat.st_size : place;
+    return penc_input_short(input, size < place ? size : place, needed, error);
+}
+
 posenc_status penc_input_read(const penc_input *input, uint64_t place, void *to, size_t bytes,
                               posenc_error *error) {
     size_t got;
@@ -82,7 +90,7 @@ posenc_status penc_input_read(const penc_input *input, uint64_t place, void *to,
         penc_fail_file(error, input->path);
         return POSENC_IO;
     }
-    return got < bytes ? penc_input_short(input, place + got, place + bytes, error) : POSENC_OK;
+    return got < bytes ? penc_input_shrunk(input, place + got, place + bytes, error) : POSENC_OK;
 }
 
 posenc_status penc_input_short(const penc_input *input, uint64_t size, uint64_t needed,
