@@ -22,18 +22,18 @@ extern "C" {
 
 /* The answer. UNDETERMINED is an honest one: untrained weights, models without rotary encoding (ALiBi, learned
  * positions) and too little data give it. */
-typedef enum posenc_verdict {
-    POSENC_VERDICT_UNDETERMINED = 0,
-    POSENC_VERDICT_HALF = 1,
-    POSENC_VERDICT_INTERLEAVED = 2
-} posenc_verdict;
+typedef enum posenc_detected {
+    POSENC_DETECTED_UNDETERMINED = 0,
+    POSENC_DETECTED_HALF = 1,
+    POSENC_DETECTED_INTERLEAVED = 2
+} posenc_detected;
 
 /* "undetermined", "half" or "interleaved"; NULL for other numbers. */
-POSENC_API const char *posenc_verdict_name(posenc_verdict verdict);
+POSENC_API const char *posenc_detected_name(posenc_detected verdict);
 
 /* What a verdict rests on. */
 typedef struct posenc_pair_evidence {
-    posenc_verdict verdict;
+    posenc_detected verdict;
     double statistic; /* of the two deviations below the one of larger magnitude: positive for half */
     /* Log-likelihood of half minus that of interleaved, in nats, and how many deviations it lies from what
      * the same channels give in random order (standard deviations; thirds of the largest where tails are heavy); once with the members' equality of power profile over the
@@ -107,6 +107,21 @@ typedef struct posenc_attention_shape {
 #define POSENC_ATTENTION_SHAPE_INIT                                                                \
     { sizeof(posenc_attention_shape), 0, 0, 0, 0, 0, 0 }
 
+/* What a checkpoint says of itself; it does not enter any judgement. */
+typedef struct posenc_checkpoint_facts {
+    char format[16];     /* "GGUF", "safetensors", "llama2.c" */
+    char model_type[64]; /* the configuration's model_type or the GGUF's architecture, cut; "" if it says none */
+} posenc_checkpoint_facts;
+
+/* Reads the shape of a checkpoint's attention from the keys of its GGUF file, its llama2.c header, or the config.json
+ * beside its weights. `path` is as in posenc_pair_powers_read. Numbers that nothing gives stay 0, so that the caller
+ * can fill them in; rotary_dim is set where a key gives it. `facts` may be NULL. Fails with IO, FORMAT or
+ * OUT_OF_RANGE (a key that is no such number). */
+POSENC_API POSENC_CHECKED posenc_status posenc_attention_shape_read(const char *path,
+                                                                    posenc_attention_shape *shape,
+                                                                    posenc_checkpoint_facts *facts,
+                                                                    posenc_error *error);
+
 /* How to read. */
 typedef struct posenc_read_options {
     size_t size;
@@ -120,7 +135,8 @@ typedef struct posenc_read_options {
     { sizeof(posenc_read_options), 0, NULL, NULL }
 
 /* Reads the row powers of q and k from the weights at `path`: a safetensors file, the index of a sharded one, a
- * GGUF file (any part of a split one) or a llama2.c file. The tensors are found by their names: those of
+ * GGUF file (any part of a split one), a llama2.c file, a folder that holds one of them, or a model's name in the
+ * local caches of Hugging Face or Ollama. The tensors are found by their names: those of
  * transformers, Meta, llama2.c and GGUF; separate q and k, fused qkv (one after the other, or by head, or by k head
  * with its q heads) and MLA. Biases are added and q/k norm gains multiplied in where there are any. All types of
  * numbers are read, and the quantised types Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q4_K, Q5_K, Q6_K. Rows are streamed: 5 MiB

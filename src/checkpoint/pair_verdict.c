@@ -20,13 +20,13 @@
 /* that q and k differ takes more, for without rotary encoding they do so after any one-sided permutation. */
 #define PENC_DIFFER_HINT 3.0
 
-const char *posenc_verdict_name(posenc_verdict verdict) {
+const char *posenc_detected_name(posenc_detected verdict) {
     switch (verdict) {
-    case POSENC_VERDICT_UNDETERMINED:
+    case POSENC_DETECTED_UNDETERMINED:
         return "undetermined";
-    case POSENC_VERDICT_HALF:
+    case POSENC_DETECTED_HALF:
         return "half";
-    case POSENC_VERDICT_INTERLEAVED:
+    case POSENC_DETECTED_INTERLEAVED:
         return "interleaved";
     }
     return NULL;
@@ -48,16 +48,16 @@ static int penc_pair_claim(const posenc_pair_evidence *evidence) {
 }
 
 /* `half` and `interleaved` are the exact evidence that counts here. */
-static posenc_verdict penc_pair_decide(const posenc_pair_evidence *evidence, double half,
+static posenc_detected penc_pair_decide(const posenc_pair_evidence *evidence, double half,
                                        double interleaved, size_t signs) {
     int claim = penc_pair_claim(evidence);
     double support = claim > 0 ? half : interleaved, other = claim > 0 ? interleaved : half;
     if (!claim || other >= PENC_CONTRADICTION ||
         (signs >= PENC_MANY_SIGNS && support < PENC_SUPPORT))
-        return POSENC_VERDICT_UNDETERMINED;
+        return POSENC_DETECTED_UNDETERMINED;
     if (claim < 0 && (support < PENC_HINT || support <= other))
-        return POSENC_VERDICT_UNDETERMINED;
-    return claim > 0 ? POSENC_VERDICT_HALF : POSENC_VERDICT_INTERLEAVED;
+        return POSENC_DETECTED_UNDETERMINED;
+    return claim > 0 ? POSENC_DETECTED_HALF : POSENC_DETECTED_INTERLEAVED;
 }
 
 static void penc_pair_report(const penc_pair_ratios *ratios, const penc_pair_signs *signs, int side,
@@ -73,8 +73,8 @@ static void penc_pair_report(const penc_pair_ratios *ratios, const penc_pair_sig
 }
 
 /* How much a side's ratios speak for a verdict. */
-static double penc_pair_nats(const posenc_pair_evidence *evidence, posenc_verdict verdict) {
-    double sign = verdict == POSENC_VERDICT_HALF ? 1.0 : -1.0;
+static double penc_pair_nats(const posenc_pair_evidence *evidence, posenc_detected verdict) {
+    double sign = verdict == POSENC_DETECTED_HALF ? 1.0 : -1.0;
     return fmax(sign * evidence->ratio[PENC_TOTAL], sign * evidence->ratio[PENC_RESIDUAL]);
 }
 
@@ -90,17 +90,17 @@ static void penc_pair_conclude(const penc_pair_ratios *ratios, const penc_pair_s
                                                 signs->nats[PENC_INTERLEAVED][exact], signs->signs);
     }
     judgement->q_k_differ = differ;
-    posenc_verdict *both = &judgement->both.verdict;
+    posenc_detected *both = &judgement->both.verdict;
     if (!differ) {
         if (fmin(penc_pair_nats(&judgement->q, *both), penc_pair_nats(&judgement->k, *both)) <
             PENC_EACH_NATS)
-            *both = POSENC_VERDICT_UNDETERMINED;
+            *both = POSENC_DETECTED_UNDETERMINED;
         return;
     }
     int q = fit[0][1] > fit[1][0] ? PENC_HALF : PENC_INTERLEAVED;
-    *both = POSENC_VERDICT_UNDETERMINED;
+    *both = POSENC_DETECTED_UNDETERMINED;
     if (signs->nats[q][PENC_Q] + signs->nats[1 - q][PENC_K] < PENC_DIFFER_HINT)
-        judgement->q.verdict = judgement->k.verdict = POSENC_VERDICT_UNDETERMINED;
+        judgement->q.verdict = judgement->k.verdict = POSENC_DETECTED_UNDETERMINED;
 }
 
 /* The heads of one layer; its arrays are those of `all`. */

@@ -4,6 +4,7 @@
 #include "checkpoint/attention_rows.h"
 #include "checkpoint/pair_data.h"
 #include "checkpoint/row_powers.h"
+#include "formats/model_path.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -235,9 +236,27 @@ static posenc_status penc_job_allocate(penc_powers_job *job, posenc_error *error
     return penc_fail(error, POSENC_OUT_OF_MEMORY, "rows", "fit into memory");
 }
 
+/* Opens the weights that a path stands for. */
+static posenc_status penc_job_open(penc_powers_job *job, const char *path, posenc_error *error) {
+    penc_model_path found;
+    posenc_status status = penc_model_path_resolve(path, &found, error);
+    if (status)
+        return status;
+    if (found.weights) {
+        status = penc_tensor_set_open(found.weights, &job->set, error);
+    } else {
+        status = penc_fail(error, POSENC_UNSUPPORTED, "path",
+                           found.many_weights ? "name one of the files of weights there"
+                                              : "have weights: safetensors, GGUF or llama2.c");
+        penc_fail_file(error, path);
+    }
+    penc_model_path_free(&found);
+    return status;
+}
+
 static posenc_status penc_job_run(penc_powers_job *job, const char *path,
                                   posenc_pair_powers *powers, posenc_error *error) {
-    posenc_status status = penc_tensor_set_open(path, &job->set, error);
+    posenc_status status = penc_job_open(job, path, error);
     if (!status)
         status = penc_attention_names_find(job->set, &job->names, error);
     if (status)
