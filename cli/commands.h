@@ -11,6 +11,7 @@
     X(angles)                                                                                      \
     X(rotate)                                                                                      \
     X(alibi)                                                                                       \
+    X(detect)                                                                                      \
     X(diagnose)                                                                                    \
     X(vectors)                                                                                     \
     X(bench)

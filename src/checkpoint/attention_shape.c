@@ -166,6 +166,32 @@ static posenc_status penc_config_shape(const char *path, posenc_attention_shape 
     return status;
 }
 
+/* ---- safetensors: __metadata__, where a file that stands alone may say it ---- */
+
+static posenc_status penc_metadata_shape(const penc_safetensors *file,
+                                         posenc_attention_shape *shape, posenc_error *error) {
+    const struct {
+        const char *key;
+        size_t *value;
+    } keys[] = {{"heads", &shape->heads},
+                {"kv_heads", &shape->kv_heads},
+                {"head_dim", &shape->head_dim},
+                {"rotary_dim", &shape->rotary_dim}};
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        char text[16];
+        size_t length, value = 0;
+        int found;
+        posenc_status status = penc_safetensors_find_metadata(file, keys[i].key, text, sizeof text,
+                                                              &length, &found, error);
+        if (status)
+            return status;
+        for (size_t k = 0; found && k < length && k < 6 && text[k] >= '0' && text[k] <= '9'; k++)
+            value = 10 * value + (size_t)(text[k] - '0');
+        *keys[i].value = value;
+    }
+    return POSENC_OK;
+}
+
 /* ---- Any of them ---- */
 
 static posenc_status penc_weights_shape(const char *path, posenc_attention_shape *shape,
@@ -176,6 +202,7 @@ static posenc_status penc_weights_shape(const char *path, posenc_attention_shape
         return status;
     const penc_gguf *gguf = penc_tensor_set_gguf(set, 0);
     const penc_llama2c *llama2c = penc_tensor_set_llama2c(set, 0);
+    const penc_safetensors *safetensors = penc_tensor_set_safetensors(set, 0);
     snprintf(facts->format, sizeof facts->format, "%s",
              penc_tensor_set_file(set, 0)->format->word);
     if (gguf)
@@ -186,6 +213,8 @@ static posenc_status penc_weights_shape(const char *path, posenc_attention_shape
         shape->kv_heads = info->kv_heads;
         shape->head_dim = info->dim / info->heads;
     }
+    if (safetensors)
+        status = penc_metadata_shape(safetensors, shape, error);
     penc_tensor_set_close(set);
     return status;
 }
@@ -204,8 +233,13 @@ posenc_status posenc_attention_shape_read(const char *path, posenc_attention_sha
         return status;
     if (found.weights)
         status = penc_weights_shape(found.weights, &read, facts, error);
-    if (!status && found.config && !read.heads)
-        status = penc_config_shape(found.config, &read, facts, error);
+    int tells_itself = strcmp(facts->format, "GGUF") == 0 || strcmp(facts->format, "llama2.c") == 0;
+    if (!status && found.config && !tells_itself) {
+        posenc_attention_shape config = POSENC_ATTENTION_SHAPE_INIT;
+        status = penc_config_shape(found.config, &config, facts, error);
+        if (config.heads)
+            read = config;
+    }
     penc_model_path_free(&found);
     if (!status)
         *shape = read;
