@@ -19,6 +19,8 @@ file(GLOB POSENC_FORMAT_SOURCES CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/form
 posenc_test(no_memory SOURCES ${core} ${POSENC_FORMAT_SOURCES}
   LIBS PkgConfig::JSON_C -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=realloc -Wl,--wrap=free)
 posenc_test(gguf SOURCES ${model} LIBS PkgConfig::JSON_C)
+posenc_test(json SOURCES ${model} LIBS PkgConfig::JSON_C)
+posenc_test(safetensors SOURCES ${model} LIBS PkgConfig::JSON_C)
 posenc_test(npy)
 posenc_test(npy_read)
 posenc_test(npy_write)
