@@ -19,6 +19,17 @@ file(GLOB POSENC_FORMAT_SOURCES CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/form
 posenc_test(no_memory SOURCES ${core} ${POSENC_FORMAT_SOURCES}
   LIBS PkgConfig::JSON_C -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=realloc -Wl,--wrap=free)
 posenc_test(gguf SOURCES ${model} LIBS PkgConfig::JSON_C)
+posenc_test(json SOURCES ${model} LIBS PkgConfig::JSON_C)
+posenc_test(safetensors SOURCES ${model} LIBS PkgConfig::JSON_C)
+posenc_test(tensor_set SOURCES ${model} LIBS PkgConfig::JSON_C)
+posenc_test(model_path SOURCES ${model} LIBS PkgConfig::JSON_C)
+posenc_test(reader_memory SOURCES ${model} LIBS PkgConfig::JSON_C)
+# Files written by Python, and published ones, through both readers.
+add_executable(dump_readers dump_readers.c ${model})
+target_include_directories(dump_readers PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
+target_link_libraries(dump_readers PRIVATE posenc_flags posenc PkgConfig::JSON_C)
+add_test(NAME readers_python
+  COMMAND python3 ${CMAKE_CURRENT_SOURCE_DIR}/readers_python.py $<TARGET_FILE:dump_readers> ${PROJECT_SOURCE_DIR})
 posenc_test(npy)
 posenc_test(npy_read)
 posenc_test(npy_write)
