@@ -61,3 +61,5 @@ endforeach()
 
 posenc_test(dequantize SOURCES ${model} LIBS PkgConfig::JSON_C)
 target_include_directories(test_dequantize PRIVATE ${PROJECT_SOURCE_DIR}/data)
+posenc_test(head_rows SOURCES ${PROJECT_SOURCE_DIR}/src/checkpoint/head_rows.c)
+target_include_directories(test_head_rows PRIVATE ${PROJECT_SOURCE_DIR}/data)

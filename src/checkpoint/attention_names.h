@@ -3,16 +3,8 @@
 #ifndef PENC_ATTENTION_NAMES_H
 #define PENC_ATTENTION_NAMES_H
 
+#include "checkpoint/head_rows.h"
 #include "formats/tensor_set.h"
-
-/* How q and k lie in their tensors. */
-typedef enum penc_attention_layout {
-    PENC_SEPARATE, /* a tensor each */
-    PENC_JOINED,   /* one tensor: all of q, all of k, all of v */
-    PENC_GROUPED,  /* one tensor: for every k head its q heads, itself, its v head (with one q head to each k head:
-                      q, k, v of head 0, of head 1 ...) */
-    PENC_LATENT    /* MLA: q of its own; the rotary rows of k, one head for all, are the last of their tensor */
-} penc_attention_layout;
 
 /* One way of naming them: texts between "LAYER." and ".weight". */
 typedef struct penc_attention_scheme {

@@ -60,93 +60,30 @@ static posenc_status penc_side_find(const penc_tensor_set *set, const penc_atten
     return status;
 }
 
-/* The tensor has to have `rows` rows. */
-static posenc_status penc_side_check(const penc_side_rows *side, uint64_t rows,
-                                     posenc_error *error) {
-    if (side->tensor.rank == 2 && side->tensor.shape[0] == rows)
+/* Fails if the tensor has not the rows that the shape gives. */
+static posenc_status penc_side_fill(penc_attention_layout layout,
+                                    const posenc_attention_shape *shape, int which,
+                                    penc_side_rows *side, posenc_error *error) {
+    uint64_t rows = side->tensor.rank ? side->tensor.shape[0] : 1, wanted;
+    int fits = penc_head_rows_fill(layout, shape, which, rows, &side->heads, &wanted);
+    if (fits && side->tensor.rank == 2)
         return POSENC_OK;
-    uint64_t there = side->tensor.rank ? side->tensor.shape[0] : 1;
-    posenc_status status = penc_fail_size(error, "rows", there, "be what heads and head_dim give");
-    penc_fail_limit(error, "rows wanted", rows);
+    posenc_status status = penc_fail_size(error, "rows", rows, "be what heads and head_dim give");
+    penc_fail_limit(error, "rows wanted", wanted);
     penc_fail_name(error, side->tensor.name, side->tensor.name_length);
     penc_fail_file(error, side->file->input.path);
     return status;
-}
-
-/* One tensor each. q may have a gate beside every head (Qwen3-Next): twice the rows, of which the first are q's. */
-static posenc_status penc_rows_separate(const posenc_attention_shape *shape,
-                                        penc_side_rows sides[2], posenc_error *error) {
-    uint64_t q_rows = (uint64_t)shape->heads * shape->head_dim;
-    if (sides[0].tensor.rank == 2 && sides[0].tensor.shape[0] == 2 * q_rows) {
-        sides[0].head_rows *= 2;
-        q_rows *= 2;
-    }
-    posenc_status status = penc_side_check(&sides[0], q_rows, error);
-    return status ? status
-                  : penc_side_check(&sides[1], (uint64_t)shape->kv_heads * shape->head_dim, error);
-}
-
-/* k: one head, the last rows of its tensor. */
-static posenc_status penc_rows_latent(const posenc_attention_shape *shape, penc_side_rows sides[2],
-                                      posenc_error *error) {
-    posenc_status status =
-        penc_side_check(&sides[0], (uint64_t)shape->heads * shape->head_dim, error);
-    if (status)
-        return status;
-    penc_side_rows *k = &sides[1];
-    if (k->tensor.rank != 2 || k->tensor.shape[0] <= shape->rotary_dim)
-        return penc_side_check(k, shape->rotary_dim + 1, error);
-    k->heads = k->group = 1;
-    k->head_dim = shape->rotary_dim;
-    k->rotary_start = 0;
-    k->first = k->tensor.shape[0] - shape->rotary_dim;
-    return POSENC_OK;
-}
-
-/* Fused. */
-static posenc_status penc_rows_fused(const posenc_attention_shape *shape, int grouped,
-                                     penc_side_rows sides[2], posenc_error *error) {
-    size_t group = shape->heads / shape->kv_heads;
-    sides[1].file = sides[0].file;
-    sides[1].tensor = sides[0].tensor;
-    sides[1].part = sides[0].part;
-    if (grouped) {
-        sides[0].group = group;
-        sides[1].group = 1;
-        sides[0].group_rows = sides[1].group_rows = (uint64_t)(group + 2) * shape->head_dim;
-        sides[1].first = (uint64_t)group * shape->head_dim;
-    } else {
-        sides[1].first = (uint64_t)shape->heads * shape->head_dim;
-    }
-    return penc_side_check(&sides[0],
-                           (uint64_t)(shape->heads + 2 * shape->kv_heads) * shape->head_dim, error);
 }
 
 posenc_status penc_attention_rows_of(const penc_tensor_set *set, const penc_attention_names *names,
                                      uint32_t layer, const posenc_attention_shape *shape,
                                      penc_side_rows sides[2], posenc_error *error) {
     const penc_attention_scheme *scheme = names->scheme;
-    for (int i = 0; i < 2; i++) {
-        size_t heads = i ? shape->kv_heads : shape->heads;
-        memset(&sides[i], 0, sizeof sides[i]);
-        sides[i].heads = sides[i].group = heads;
-        sides[i].head_rows = sides[i].head_dim = shape->head_dim;
-        sides[i].rotary_start = shape->rotary_start;
-        sides[i].rotary_dim = shape->rotary_dim;
-    }
-    posenc_status status = penc_side_find(set, names, layer, scheme->q, &sides[0], error);
+    posenc_status status = penc_side_find(set, names, layer, scheme->q, &sides[PENC_SIDE_Q], error);
+    sides[PENC_SIDE_K] = sides[PENC_SIDE_Q];
     if (!status && scheme->k)
-        status = penc_side_find(set, names, layer, scheme->k, &sides[1], error);
-    if (status)
-        return status;
-    switch (scheme->layout) {
-    case PENC_SEPARATE:
-        return penc_rows_separate(shape, sides, error);
-    case PENC_LATENT:
-        return penc_rows_latent(shape, sides, error);
-    case PENC_JOINED:
-    case PENC_GROUPED:
-    default:
-        return penc_rows_fused(shape, scheme->layout == PENC_GROUPED, sides, error);
-    }
+        status = penc_side_find(set, names, layer, scheme->k, &sides[PENC_SIDE_K], error);
+    for (int which = 0; which < 2 && !status; which++)
+        status = penc_side_fill(scheme->layout, shape, which, &sides[which], error);
+    return status;
 }

@@ -3,24 +3,14 @@
 #define PENC_ATTENTION_ROWS_H
 
 #include "checkpoint/attention_names.h"
-#include "posenc/checkpoint.h"
 
-/* The rows of one side: head h begins at row first + h / group * group_rows + h % group * head_rows; its rotary
- * rows are `rotary_dim` from `rotary_start` on. */
+/* One side of a layer. */
 typedef struct penc_side_rows {
     const penc_tensor_source *file;
     penc_tensor tensor;
     const char *part; /* its name's part, for bias, gains and scales */
-    uint64_t first, group_rows, head_rows;
-    size_t heads, group;
-    size_t head_dim, rotary_start, rotary_dim;
+    penc_head_rows heads;
 } penc_side_rows;
-
-/* Row of channel 0 of a head. */
-static inline uint64_t penc_side_head(const penc_side_rows *side, size_t head) {
-    return side->first + head / side->group * side->group_rows +
-           head % side->group * side->head_rows;
-}
 
 /* Checks a shape and fills its defaults into *full. */
 posenc_status penc_attention_shape_check(const posenc_attention_shape *shape,

@@ -81,10 +81,11 @@ static posenc_status penc_job_bias(penc_powers_job *job, uint32_t layer, const p
         penc_fail_limit(error, "rows", side->tensor.shape[0]);
         return penc_job_refuse(side, &tensor, status, error);
     }
-    for (size_t head = 0; head < side->heads; head++) {
-        const float *bias = job->numbers + penc_side_head(side, head) + side->rotary_start;
-        for (size_t j = 0; j < side->rotary_dim; j++)
-            powers[head * side->rotary_dim + j] += (double)bias[j] * (double)bias[j];
+    const penc_head_rows *heads = &side->heads;
+    for (size_t head = 0; head < heads->heads; head++) {
+        const float *bias = job->numbers + penc_head_rows_of(heads, head);
+        for (size_t j = 0; j < heads->rotary_dim; j++)
+            powers[head * heads->rotary_dim + j] += (double)bias[j] * (double)bias[j];
     }
     return POSENC_OK;
 }
@@ -95,6 +96,7 @@ static posenc_status penc_job_scale(penc_powers_job *job, uint32_t layer,
                                     const penc_side_rows *side, double *powers,
                                     posenc_error *error) {
     static const char *const ends[] = {".weight_scale", ".weight_scale_inv"};
+    const penc_head_rows *heads = &side->heads;
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
         penc_tensor tensor;
         uint64_t count;
@@ -110,16 +112,28 @@ static posenc_status penc_job_scale(penc_powers_job *job, uint32_t layer,
                 side, &tensor,
                 penc_fail(error, POSENC_UNSUPPORTED, "scales", "be one for each row, not for blocks"),
                 error);
-        for (size_t head = 0; head < side->heads; head++) {
-            const float *scale = job->numbers + penc_side_head(side, head) + side->rotary_start;
-            for (size_t j = 0; j < side->rotary_dim; j++)
-                powers[head * side->rotary_dim + j] *= (double)scale[j] * (double)scale[j];
+        for (size_t head = 0; head < heads->heads; head++) {
+            const float *scale = job->numbers + penc_head_rows_of(heads, head);
+            for (size_t j = 0; j < heads->rotary_dim; j++)
+                powers[head * heads->rotary_dim + j] *= (double)scale[j] * (double)scale[j];
         }
     }
     return POSENC_OK;
 }
 
-/* Multiplies squared gains in: of one head, for all heads alike, or of all heads. */
+/* Multiplies squared gains, of one head for all alike or of all, into the powers of `heads` heads. */
+static void penc_job_multiply(const penc_powers_job *job, const penc_head_rows *gains, size_t heads,
+                              double *powers) {
+    for (size_t head = 0; head < heads; head++) {
+        const float *gain = job->numbers + penc_head_rows_of(gains, gains->heads == 1 ? 0 : head);
+        for (size_t j = 0; j < gains->rotary_dim; j++) {
+            double full = (double)gain[j] + job->shape.gain_offset;
+            powers[head * gains->rotary_dim + j] *= full * full;
+        }
+    }
+}
+
+/* Multiplies the squares of norm gains in, where there are any. */
 static posenc_status penc_job_gains(penc_powers_job *job, uint32_t layer, int which,
                                     const penc_side_rows *side, double *powers,
                                     posenc_error *error) {
@@ -133,21 +147,15 @@ static posenc_status penc_job_gains(penc_powers_job *job, uint32_t layer, int wh
             return status;
         if (!found)
             continue;
-        int shared = count == side->head_dim;
-        if (!shared && count != (uint64_t)side->heads * side->head_dim) {
+        penc_head_rows gains;
+        if (!penc_head_rows_fill_gains(job->names.scheme->layout, &job->shape, which, count,
+                                       &gains)) {
             status = penc_fail_size(error, "elements", count, "be head_dim or heads * head_dim");
-            penc_fail_limit(error, "head_dim", side->head_dim);
+            penc_fail_limit(error, "head_dim", job->shape.head_dim);
             return penc_job_refuse(side, &tensor, status, error);
         }
-        job->tied |= shared && side->heads > 1;
-        for (size_t head = 0; head < side->heads; head++) {
-            const float *gain =
-                job->numbers + (shared ? 0 : head * side->head_dim) + side->rotary_start;
-            for (size_t j = 0; j < side->rotary_dim; j++) {
-                double full = (double)gain[j] + job->shape.gain_offset;
-                powers[head * side->rotary_dim + j] *= full * full;
-            }
-        }
+        job->tied |= gains.heads < side->heads.heads;
+        penc_job_multiply(job, &gains, side->heads.heads, powers);
         return POSENC_OK;
     }
     return POSENC_OK;
@@ -156,20 +164,22 @@ static posenc_status penc_job_gains(penc_powers_job *job, uint32_t layer, int wh
 /* ---- A layer ---- */
 
 static uint64_t penc_side_bytes(const penc_side_rows *side) {
-    return (uint64_t)side->heads * side->rotary_dim * penc_tensor_row_bytes(&side->tensor);
+    return (uint64_t)side->heads.heads * side->heads.rotary_dim *
+           penc_tensor_row_bytes(&side->tensor);
 }
 
 /* One side of a layer: its rotary rows, and what stands beside them. */
 static posenc_status penc_job_side(penc_powers_job *job, uint32_t layer, int which,
                                    const penc_side_rows *side, posenc_error *error) {
+    const penc_head_rows *heads = &side->heads;
     double *powers = job->powers[which];
-    for (size_t head = 0; head < side->heads; head++) {
+    for (size_t head = 0; head < heads->heads; head++) {
         posenc_status status = penc_rows_powers(
-            side->file, &side->tensor, penc_side_head(side, head) + side->rotary_start,
-            side->rotary_dim, job->buffer, powers + head * side->rotary_dim, error);
+            side->file, &side->tensor, penc_head_rows_of(heads, head), heads->rotary_dim,
+            job->buffer, powers + head * heads->rotary_dim, error);
         if (status)
             return status;
-        job->done += side->rotary_dim * penc_tensor_row_bytes(&side->tensor);
+        job->done += heads->rotary_dim * penc_tensor_row_bytes(&side->tensor);
         if (job->options.progress)
             job->options.progress(job->options.context, job->done, job->total);
     }
@@ -189,7 +199,7 @@ static posenc_status penc_job_layer(penc_powers_job *job, uint32_t layer,
         status = penc_job_side(job, layer, which, &sides[which], error);
     if (status)
         return status;
-    return posenc_pair_powers_add(powers, sides[0].heads, sides[1].heads, job->powers[0],
+    return posenc_pair_powers_add(powers, sides[0].heads.heads, sides[1].heads.heads, job->powers[0],
                                   job->powers[1], job->tied, error);
 }
 
