@@ -49,7 +49,8 @@ static int get_shape(detect_job *job) {
         *sizes[i].value = (size_t)value;
     }
     if (!job->shape.heads || !job->shape.head_dim)
-        return cli_fail(job->arguments, "%s does not say how wide its heads are: give --head-dim and --heads",
+        return cli_fail(job->arguments,
+                        "%s does not say how wide its heads are: give --head-dim and --heads",
                         job->path);
     return cli_get_word(job->arguments, "gain-offset", offsets, 2, &job->shape.gain_offset);
 }
@@ -171,9 +172,10 @@ static int print_text(const detect_job *job) {
         snprintf(name, sizeof name, "layer %zu", posenc_pair_powers_layer(job->powers, i));
         print_evidence(name, &layer.both);
     }
-    printf("\nstatistic: deviations from the same channels in random order, positive for half.\n"
-           "log ratio: log-likelihood of half over interleaved; residual: without the profile over\n"
-           "frequencies. half, interleaved: exact evidence for each, in nats. docs/detection.md\n");
+    printf(
+        "\nstatistic: deviations from the same channels in random order, positive for half.\n"
+        "log ratio: log-likelihood of half over interleaved; residual: without the profile over\n"
+        "frequencies. half, interleaved: exact evidence for each, in nats. docs/detection.md\n");
     return CLI_DONE;
 }
 

@@ -58,10 +58,10 @@ static void swap_block(penc_tensor_type type, unsigned char *block) {
     static const struct {
         penc_tensor_type type;
         size_t halves[2], word; /* 0: none, but for the first */
-    } places[] = {{PENC_TENSOR_Q4_0, {0, 0}, 0},   {PENC_TENSOR_Q4_1, {0, 2}, 0},
-                  {PENC_TENSOR_Q5_0, {0, 0}, 2},   {PENC_TENSOR_Q5_1, {0, 2}, 4},
-                  {PENC_TENSOR_Q8_0, {0, 0}, 0},   {PENC_TENSOR_Q4_K, {0, 2}, 0},
-                  {PENC_TENSOR_Q5_K, {0, 2}, 0},   {PENC_TENSOR_Q6_K, {208, 208}, 0}};
+    } places[] = {{PENC_TENSOR_Q4_0, {0, 0}, 0}, {PENC_TENSOR_Q4_1, {0, 2}, 0},
+                  {PENC_TENSOR_Q5_0, {0, 0}, 2}, {PENC_TENSOR_Q5_1, {0, 2}, 4},
+                  {PENC_TENSOR_Q8_0, {0, 0}, 0}, {PENC_TENSOR_Q4_K, {0, 2}, 0},
+                  {PENC_TENSOR_Q5_K, {0, 2}, 0}, {PENC_TENSOR_Q6_K, {208, 208}, 0}};
     for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
         if (places[i].type != type)
             continue;

@@ -37,8 +37,9 @@ static penc_row_order order_of(const row_order_case *c, posenc_pairing to) {
         penc_head_rows *heads = &order.sides[order.side_count++];
         int which = *side == 'K' ? PENC_SIDE_K : PENC_SIDE_Q;
         uint64_t wanted = c->rows;
-        int fits = c->gains ? penc_head_rows_fill_gains(c->layout, &shape, which, c->rows, heads)
-                            : penc_head_rows_fill(c->layout, &shape, which, c->rows, heads, &wanted);
+        int fits = c->gains
+                       ? penc_head_rows_fill_gains(c->layout, &shape, which, c->rows, heads)
+                       : penc_head_rows_fill(c->layout, &shape, which, c->rows, heads, &wanted);
         assert_true(fits);
         assert_true(wanted == c->rows || c->layout == PENC_LATENT);
     }
@@ -63,8 +64,8 @@ static void test_there_and_back_is_nothing(void **state) {
     (void)state;
     for (size_t i = 0; i < CASES; i++) {
         const row_order_case *c = &row_order_cases[i];
-        posenc_pairing other = c->to == POSENC_PAIRING_HALF ? POSENC_PAIRING_INTERLEAVED
-                                                            : POSENC_PAIRING_HALF;
+        posenc_pairing other =
+            c->to == POSENC_PAIRING_HALF ? POSENC_PAIRING_INTERLEAVED : POSENC_PAIRING_HALF;
         penc_row_order there = order_of(c, c->to), back = order_of(c, other);
         for (size_t row = 0; row < c->rows; row++)
             assert_int_equal(penc_row_source(&there, penc_row_source(&back, row)), row);
@@ -80,8 +81,10 @@ static void test_large_projections(void **state) {
     shape.head_dim = shape.rotary_dim = 65536;
     penc_row_order order = {.side_count = 2, .to = POSENC_PAIRING_INTERLEAVED};
     uint64_t rows = UINT64_C(65536) * (65536 + 2 * 1024), wanted;
-    assert_true(penc_head_rows_fill(PENC_GROUPED, &shape, PENC_SIDE_Q, rows, &order.sides[0], &wanted));
-    assert_true(penc_head_rows_fill(PENC_GROUPED, &shape, PENC_SIDE_K, rows, &order.sides[1], &wanted));
+    assert_true(
+        penc_head_rows_fill(PENC_GROUPED, &shape, PENC_SIDE_Q, rows, &order.sides[0], &wanted));
+    assert_true(
+        penc_head_rows_fill(PENC_GROUPED, &shape, PENC_SIDE_K, rows, &order.sides[1], &wanted));
     uint64_t group = UINT64_C(66) * 65536, k = 1023 * group + UINT64_C(64) * 65536;
     assert_true(penc_row_source(&order, k + 3) == k + 32769);
     assert_true(penc_row_source(&order, k + 65536 + 3) == k + 65536 + 3); /* v */

@@ -34,7 +34,8 @@ POSENC_API const char *posenc_detected_name(posenc_detected verdict);
 /* What a verdict rests on. */
 typedef struct posenc_pair_evidence {
     posenc_detected verdict;
-    double statistic; /* of the two deviations below the one of larger magnitude: positive for half */
+    double
+        statistic; /* of the two deviations below the one of larger magnitude: positive for half */
     /* Log-likelihood of half minus that of interleaved, in nats, and how many deviations it lies from what
      * the same channels give in random order (standard deviations; thirds of the largest where tails are heavy); once with the members' equality of power profile over the
      * frequencies, and once ([1]) with the profile taken out. */
@@ -47,7 +48,7 @@ typedef struct posenc_pair_evidence {
 /* The judgement of one layer or of several together. */
 typedef struct posenc_judgement {
     posenc_pair_evidence both, q, k; /* q and k together; q alone, whatever k is; k alone */
-    int q_k_differ;     /* 1: q fits best with one pairing and k with the other; `both` is undetermined */
+    int q_k_differ; /* 1: q fits best with one pairing and k with the other; `both` is undetermined */
     size_t layers;      /* that were judged */
     size_t heads;       /* k heads among them; those without any power do not count */
     size_t exact_signs; /* independent signs of the exact test */
@@ -71,9 +72,10 @@ POSENC_API POSENC_CHECKED posenc_status posenc_pair_powers_create(size_t rotary_
  * norm gains are shared by the heads of the layer, else 0. Heads whose q or k rows are all 0 are left out.
  * Fails with OUT_OF_RANGE (also for a power that is negative, infinite or NaN: `place` is its index) or
  * OUT_OF_MEMORY; the list is then as it was. */
-POSENC_API POSENC_CHECKED posenc_status
-posenc_pair_powers_add(posenc_pair_powers *powers, size_t heads, size_t kv_heads, const double *q,
-                       const double *k, int tied_heads, posenc_error *error);
+POSENC_API POSENC_CHECKED posenc_status posenc_pair_powers_add(posenc_pair_powers *powers,
+                                                               size_t heads, size_t kv_heads,
+                                                               const double *q, const double *k,
+                                                               int tied_heads, posenc_error *error);
 
 /* Judges layer number `layer` in the order of adding, or POSENC_ALL_LAYERS together. The same layers give the same
  * bits on every machine. Fails with NULL_POINTER, OUT_OF_RANGE or OUT_OF_MEMORY. */
@@ -109,8 +111,9 @@ typedef struct posenc_attention_shape {
 
 /* What a checkpoint says of itself; it does not enter any judgement. */
 typedef struct posenc_checkpoint_facts {
-    char format[16];     /* "GGUF", "safetensors", "llama2.c" */
-    char model_type[64]; /* the configuration's model_type or the GGUF's architecture, cut; "" if it says none */
+    char format[16]; /* "GGUF", "safetensors", "llama2.c" */
+    char model_type
+        [64]; /* the configuration's model_type or the GGUF's architecture, cut; "" if it says none */
 } posenc_checkpoint_facts;
 
 /* Reads the shape of a checkpoint's attention from the keys of its GGUF file, its llama2.c header, or the config.json

@@ -57,8 +57,8 @@ typedef struct penc_stacks {
 
 int penc_attention_name(const penc_attention_names *names, uint32_t layer, const char *part,
                         const char *end, char name[PENC_NAME_BYTES]) {
-    int length = snprintf(name, PENC_NAME_BYTES, "%s%u.%s%s", names->prefix, (unsigned)layer, part,
-                          end);
+    int length =
+        snprintf(name, PENC_NAME_BYTES, "%s%u.%s%s", names->prefix, (unsigned)layer, part, end);
     return length > 0 && length < PENC_NAME_BYTES;
 }
 

@@ -45,12 +45,11 @@ static posenc_status penc_gguf_shape(const penc_gguf *gguf, posenc_attention_sha
     const struct {
         const char *key;
         double *value;
-    } keys[] = {{"embedding_length", &width},          {"attention.head_count", &heads},
+    } keys[] = {{"embedding_length", &width},           {"attention.head_count", &heads},
                 {"attention.head_count_kv", &kv_heads}, {"attention.key_length", &head_dim},
                 {"rope.dimension_count", &rotary},      {"attention.key_length_mla", &value_dim}};
     for (size_t i = 0; i < sizeof keys / sizeof *keys && !status; i++)
-        status =
-            penc_gguf_shape_number(gguf, facts->model_type, keys[i].key, keys[i].value, error);
+        status = penc_gguf_shape_number(gguf, facts->model_type, keys[i].key, keys[i].value, error);
     if (value_dim > 0) /* MLA: key_length is that of the compressed cache */
         head_dim = value_dim;
     shape->heads = (size_t)heads;
@@ -203,8 +202,7 @@ static posenc_status penc_weights_shape(const char *path, posenc_attention_shape
     const penc_gguf *gguf = penc_tensor_set_gguf(set, 0);
     const penc_llama2c *llama2c = penc_tensor_set_llama2c(set, 0);
     const penc_safetensors *safetensors = penc_tensor_set_safetensors(set, 0);
-    snprintf(facts->format, sizeof facts->format, "%s",
-             penc_tensor_set_file(set, 0)->format->word);
+    snprintf(facts->format, sizeof facts->format, "%s", penc_tensor_set_file(set, 0)->format->word);
     if (gguf)
         status = penc_gguf_shape(gguf, shape, facts, error);
     if (llama2c) {

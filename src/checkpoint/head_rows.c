@@ -50,8 +50,8 @@ int penc_head_rows_fill(penc_attention_layout layout, const posenc_attention_sha
         break;
     case PENC_JOINED:
         *wanted = (shape->heads + 2 * shape->kv_heads) * head_dim;
-        *heads = penc_heads_in_a_row(shape, side == PENC_SIDE_K ? shape->heads * head_dim : 0, count,
-                                     head_dim);
+        *heads = penc_heads_in_a_row(shape, side == PENC_SIDE_K ? shape->heads * head_dim : 0,
+                                     count, head_dim);
         break;
     case PENC_GROUPED:
         *wanted = (shape->heads + 2 * shape->kv_heads) * head_dim;
@@ -59,7 +59,8 @@ int penc_head_rows_fill(penc_attention_layout layout, const posenc_attention_sha
         break;
     case PENC_SEPARATE:
     default:
-        if (side == PENC_SIDE_Q && rows == 2 * *wanted) { /* every head, then its gate (Qwen3-Next) */
+        if (side == PENC_SIDE_Q &&
+            rows == 2 * *wanted) { /* every head, then its gate (Qwen3-Next) */
             head_dim *= 2;
             *wanted = rows;
         }

@@ -10,9 +10,9 @@
 typedef enum penc_attention_layout {
     PENC_SEPARATE, /* a tensor each; q may have a gate beside every head: twice the rows */
     PENC_JOINED,   /* one tensor: all of q, all of k, all of v */
-    PENC_GROUPED,  /* one tensor: for every k head its q heads, itself, its v head (with one q head to each k head:
+    PENC_GROUPED, /* one tensor: for every k head its q heads, itself, its v head (with one q head to each k head:
                       q, k, v of head 0, of head 1 ...) */
-    PENC_LATENT    /* MLA: q of its own; the rotary rows of k, one head for all, are the last of their tensor */
+    PENC_LATENT /* MLA: q of its own; the rotary rows of k, one head for all, are the last of their tensor */
 } penc_attention_layout;
 
 enum { PENC_SIDE_Q = 0, PENC_SIDE_K = 1 };

@@ -23,7 +23,8 @@ struct posenc_pair_powers {
     penc_pair_data data;
     size_t capacity; /* heads that there is room for */
     size_t layers;
-    uint32_t *numbers; /* of the first `numbered` layers in their model; the others have their index */
+    uint32_t
+        *numbers; /* of the first `numbered` layers in their model; the others have their index */
     size_t numbered;
 };
 

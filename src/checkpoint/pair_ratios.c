@@ -211,13 +211,13 @@ posenc_status penc_pair_ratios_of(const penc_pair_data *data, penc_pair_ratios *
     penc_pair_noise *noise = malloc(sizeof *noise);
     int have = memory && order && noise;
     if (have) {
-        penc_pair_work work = {dim,   memory, memory + rows, memory + 2 * rows, memory + 2 * rows + dim,
-                               order, {{{0}}}, {{{0}}}};
+        penc_pair_work work = {
+            dim,   memory,  memory + rows, memory + 2 * rows, memory + 2 * rows + dim,
+            order, {{{0}}}, {{{0}}}};
         penc_pair_ratios_run(data, &work, noise, ratios);
     }
     free(noise);
     free(order);
     free(memory);
-    return have ? POSENC_OK
-                : penc_fail(error, POSENC_OUT_OF_MEMORY, "shuffles", "fit into memory");
+    return have ? POSENC_OK : penc_fail(error, POSENC_OUT_OF_MEMORY, "shuffles", "fit into memory");
 }

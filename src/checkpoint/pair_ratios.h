@@ -8,8 +8,9 @@
 enum { PENC_TOTAL = 0, PENC_RESIDUAL = 1, PENC_PARTS = 2 };
 
 typedef struct penc_pair_ratios {
-    double ratio[PENC_PARTS][PENC_SIDES];     /* of half to interleaved, in nats */
-    double deviation[PENC_PARTS][PENC_SIDES]; /* from the mean of shuffled channels, in their spread */
+    double ratio[PENC_PARTS][PENC_SIDES]; /* of half to interleaved, in nats */
+    double deviation[PENC_PARTS]
+                    [PENC_SIDES]; /* from the mean of shuffled channels, in their spread */
     /* Log-likelihood with the profile, [pairing of q][pairing of k]. */
     double likelihood[PENC_PAIRINGS][PENC_PAIRINGS];
 } penc_pair_ratios;

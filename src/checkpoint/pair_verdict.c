@@ -49,7 +49,7 @@ static int penc_pair_claim(const posenc_pair_evidence *evidence) {
 
 /* `half` and `interleaved` are the exact evidence that counts here. */
 static posenc_detected penc_pair_decide(const posenc_pair_evidence *evidence, double half,
-                                       double interleaved, size_t signs) {
+                                        double interleaved, size_t signs) {
     int claim = penc_pair_claim(evidence);
     double support = claim > 0 ? half : interleaved, other = claim > 0 ? interleaved : half;
     if (!claim || other >= PENC_CONTRADICTION ||
@@ -127,7 +127,8 @@ posenc_status posenc_pair_powers_judge(const posenc_pair_powers *powers, size_t 
         return penc_fail_null(error, powers ? "judgement" : "powers");
     int all = layer == POSENC_ALL_LAYERS;
     if (!all && layer >= powers->layers) {
-        penc_fail_size(error, "layer", layer, "be below the number of layers, or POSENC_ALL_LAYERS");
+        penc_fail_size(error, "layer", layer,
+                       "be below the number of layers, or POSENC_ALL_LAYERS");
         penc_fail_limit(error, "layers", powers->layers);
         return POSENC_OUT_OF_RANGE;
     }
@@ -139,8 +140,7 @@ posenc_status posenc_pair_powers_judge(const posenc_pair_powers *powers, size_t 
     judgement->heads = data.heads;
     if (!data.heads) /* nothing to judge: undetermined */
         return POSENC_OK;
-    posenc_status status =
-        penc_pair_ratios_of(&data, &ratios, error);
+    posenc_status status = penc_pair_ratios_of(&data, &ratios, error);
     if (!status)
         status = penc_pair_signs_of(&data, &signs, error);
     if (status)

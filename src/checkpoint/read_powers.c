@@ -108,10 +108,10 @@ static posenc_status penc_job_scale(penc_powers_job *job, uint32_t layer,
         if (!found || count == 1)
             continue;
         if (count != side->tensor.shape[0] || tensor.shape[0] != count)
-            return penc_job_refuse(
-                side, &tensor,
-                penc_fail(error, POSENC_UNSUPPORTED, "scales", "be one for each row, not for blocks"),
-                error);
+            return penc_job_refuse(side, &tensor,
+                                   penc_fail(error, POSENC_UNSUPPORTED, "scales",
+                                             "be one for each row, not for blocks"),
+                                   error);
         for (size_t head = 0; head < heads->heads; head++) {
             const float *scale = job->numbers + penc_head_rows_of(heads, head);
             for (size_t j = 0; j < heads->rotary_dim; j++)
@@ -199,8 +199,8 @@ static posenc_status penc_job_layer(penc_powers_job *job, uint32_t layer,
         status = penc_job_side(job, layer, which, &sides[which], error);
     if (status)
         return status;
-    return posenc_pair_powers_add(powers, sides[0].heads.heads, sides[1].heads.heads, job->powers[0],
-                                  job->powers[1], job->tied, error);
+    return posenc_pair_powers_add(powers, sides[0].heads.heads, sides[1].heads.heads,
+                                  job->powers[0], job->powers[1], job->tied, error);
 }
 
 /* ---- The whole ---- */

@@ -18,9 +18,10 @@ static posenc_status penc_type_check(const penc_tensor_source *file, const penc_
                                      posenc_error *error) {
     if (penc_can_dequantize(tensor->type))
         return POSENC_OK;
-    penc_fail_size(error, "type number", tensor->type_number,
-                   "be of a type that can be read: f64, f32, f16, bf16, f8, q4_0, q4_1, q5_0, q5_1, "
-                   "q8_0, q4_K, q5_K, q6_K");
+    penc_fail_size(
+        error, "type number", tensor->type_number,
+        "be of a type that can be read: f64, f32, f16, bf16, f8, q4_0, q4_1, q5_0, q5_1, "
+        "q8_0, q4_K, q5_K, q6_K");
     if (error)
         error->status = POSENC_UNSUPPORTED;
     return penc_rows_named(file, tensor, POSENC_UNSUPPORTED, error);
@@ -100,8 +101,7 @@ posenc_status penc_tensor_numbers(const penc_tensor_source *file, const penc_ten
     unsigned char *bytes = malloc((size_t)tensor->bytes + 1);
     if (!bytes)
         return penc_fail(error, POSENC_OUT_OF_MEMORY, "tensor", "fit into memory");
-    status =
-        penc_input_read(&file->input, tensor->offset, bytes, (size_t)tensor->bytes, error);
+    status = penc_input_read(&file->input, tensor->offset, bytes, (size_t)tensor->bytes, error);
     if (!status)
         penc_dequantize(tensor->type, tensor->big_endian, bytes, (size_t)count, numbers);
     free(bytes);
