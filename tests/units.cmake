@@ -15,7 +15,8 @@ posenc_test(contracts SOURCES contracts.c ladders.c oracle.c ${core} LIBS mpfr g
 posenc_test(kernel_contracts SOURCES contracts.c ladders.c oracle.c ${core} LIBS mpfr gmp)
 posenc_test(base SOURCES oracle.c ${core} LIBS mpfr gmp)
 # --wrap reaches only what is linked into the test itself.
-file(GLOB POSENC_FORMAT_SOURCES CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/formats/*.c)
+file(GLOB POSENC_FORMAT_SOURCES CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/formats/*.c
+  ${PROJECT_SOURCE_DIR}/src/checkpoint/*.c ${PROJECT_SOURCE_DIR}/src/model/gain_offset.c)
 posenc_test(no_memory SOURCES ${core} ${POSENC_FORMAT_SOURCES}
   LIBS PkgConfig::JSON_C -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=realloc -Wl,--wrap=free)
 posenc_test(gguf SOURCES ${model} LIBS PkgConfig::JSON_C)
@@ -61,5 +62,6 @@ endforeach()
 
 posenc_test(dequantize SOURCES ${model} LIBS PkgConfig::JSON_C)
 target_include_directories(test_dequantize PRIVATE ${PROJECT_SOURCE_DIR}/data)
+posenc_test(pair_powers)
 posenc_test(head_rows SOURCES ${PROJECT_SOURCE_DIR}/src/checkpoint/head_rows.c)
 target_include_directories(test_head_rows PRIVATE ${PROJECT_SOURCE_DIR}/data)

@@ -45,12 +45,16 @@ size_t posenc_pair_powers_layer(const posenc_pair_powers *powers, size_t index) 
     return index < powers->numbered ? powers->numbers[index] : index;
 }
 
-/* Replaces *array by one of `bytes` bytes; what it held is kept. */
-static int penc_grow(void *array, size_t bytes) {
-    void **place = array, *grown = realloc(*place, bytes);
-    if (grown)
-        *place = grown;
-    return grown != NULL;
+/* Each array is kept where it cannot grow, and freed with the list. */
+static int penc_pair_grow(penc_pair_data *data, size_t heads, size_t bytes) {
+    double *x = realloc(data->x, bytes), *y = realloc(data->y, bytes);
+    size_t *layer = realloc(data->layer, heads * sizeof *layer);
+    unsigned char *tied = realloc(data->tied, heads);
+    data->x = x ? x : data->x;
+    data->y = y ? y : data->y;
+    data->layer = layer ? layer : data->layer;
+    data->tied = tied ? tied : data->tied;
+    return x && y && layer && tied;
 }
 
 static posenc_status penc_pair_reserve(posenc_pair_powers *powers, size_t more,
@@ -62,8 +66,7 @@ static posenc_status penc_pair_reserve(posenc_pair_powers *powers, size_t more,
     if (more > SIZE_MAX / 2 - data->heads ||
         !penc_size_multiply(heads = 2 * (data->heads + more), row, &bytes))
         return penc_fail_size(error, "kv_heads", more, "fit into memory");
-    if (!penc_grow(&data->x, bytes) || !penc_grow(&data->y, bytes) ||
-        !penc_grow(&data->layer, heads * sizeof *data->layer) || !penc_grow(&data->tied, heads))
+    if (!penc_pair_grow(data, heads, bytes))
         return penc_fail(error, POSENC_OUT_OF_MEMORY, "powers", "fit into memory");
     powers->capacity = heads;
     return POSENC_OK;
