@@ -124,9 +124,10 @@ def test_separate_names():
     layers = [rows_of(stored(q), stored(k)) for q, k, _ in MODEL]
     for number, pattern in enumerate(SEPARATE):
         path = write_model(f"separate{number}.safetensors", lambda n, q, k, v: {
-            pattern.format(n, "q") + ".weight": q, pattern.format(n, "k") + ".weight": k,
-            f"vision_tower.layers.{n}.self_attn.q_proj.weight": q[:8],
-            f"vision_tower.layers.{n + LAYERS}.self_attn.q_proj.weight": q[:8]})
+            f"vision_tower.layers.{n}.self_attn.q_proj.weight": q[:8],  # of a stack with more layers
+            f"vision_tower.layers.{n + LAYERS}.self_attn.q_proj.weight": q[:8],
+            f"mtp.layers.{n // 2}.self_attn.{'qk'[n % 2]}_proj.weight": q[:8],
+            pattern.format(n, "q") + ".weight": q, pattern.format(n, "k") + ".weight": k})
         compare(detect(path, **shape_options()), layers)
 
 

@@ -129,7 +129,8 @@ static void test_judging_twice_gives_the_same_bytes(void **state) {
         for (size_t layer = 0; layer <= layers; layer++) {
             size_t which = layer < layers ? layer : POSENC_ALL_LAYERS;
             assert_done(posenc_pair_powers_judge(twice[0], which, &a, &error), &error);
-            assert_done(posenc_pair_powers_judge(twice[1], POSENC_ALL_LAYERS, &all, &error), &error);
+            assert_done(posenc_pair_powers_judge(twice[1], POSENC_ALL_LAYERS, &all, &error),
+                        &error);
             assert_done(posenc_pair_powers_judge(twice[1], which, &b, &error), &error);
             assert_memory_equal(&a, &b, sizeof a);
             assert_int_equal(a.heads, layer < layers ? kv : kv * layers);
@@ -146,11 +147,11 @@ static void test_reading_checks_shape_and_options(void **state) {
         size_t heads, kv_heads, head_dim, rotary_dim, rotary_start;
         int gain_offset;
         const char *argument;
-    } bad[] = {{0, 0, 8, 0, 0, 0, "heads"},      {65537, 0, 8, 0, 0, 0, "heads"},
-               {4, 3, 8, 0, 0, 0, "kv_heads"},   {4, 8, 8, 0, 0, 0, "kv_heads"},
-               {4, 2, 0, 0, 0, 0, "head_dim"},   {4, 2, 3, 0, 0, 0, "head_dim"},
+    } bad[] = {{0, 0, 8, 0, 0, 0, "heads"},        {65537, 0, 8, 0, 0, 0, "heads"},
+               {4, 3, 8, 0, 0, 0, "kv_heads"},     {4, 8, 8, 0, 0, 0, "kv_heads"},
+               {4, 2, 0, 0, 0, 0, "head_dim"},     {4, 2, 3, 0, 0, 0, "head_dim"},
                {4, 2, 8, 0, 5, 0, "rotary_start"}, {4, 2, 8, 12, 0, 0, "rotary_dim"},
-               {4, 2, 8, 8, 4, 0, "rotary_dim"}, {4, 2, 8, 6, 0, 0, "rotary_dim"},
+               {4, 2, 8, 8, 4, 0, "rotary_dim"},   {4, 2, 8, 6, 0, 0, "rotary_dim"},
                {4, 2, 8, 0, 0, 2, "gain_offset"}};
     posenc_pair_powers *powers;
     posenc_error error;

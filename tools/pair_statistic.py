@@ -47,11 +47,10 @@ def members(d, pairing):
 def sums_and_differences(z, pairing, part):
     a, b = members(z.shape[1], pairing)
     s, t = (z[:, a] + z[:, b]) / math.sqrt(2), (z[:, a] - z[:, b]) / math.sqrt(2)
-    n = len(z)
     if part == RESIDUAL:
         s, t = s - s.mean(0), t - t.mean(0)
-    elif n >= CENTRED_FROM:
-        s = (s - s.mean(0)) * math.sqrt(n / (n - 1))
+    elif len(z) >= CENTRED_FROM:
+        s = s - s.mean(0)
     return s.ravel(), t.ravel()
 
 

@@ -78,7 +78,7 @@ static void penc_pair_gather(penc_pair_work *work, const double *x, const double
 /* log of the determinant of the mean second moments of (x in pairing p, y in pairing r); `centred`: the mean over
  * the heads is taken out of every column. */
 static double penc_pair_log_det(const penc_pair_work *work, double heads, int p, int r, int form,
-                                int centred, double scale) {
+                                int centred) {
     size_t half = work->dim / 2;
     double xx = work->square[0][p][form], yy = work->square[1][r][form];
     double xy = work->cross[p][r][form];
@@ -89,20 +89,18 @@ static double penc_pair_log_det(const penc_pair_work *work, double heads, int p,
         yy -= penc_dot(y, y, half) / heads;
         xy -= penc_dot(x, y, half) / heads;
     }
-    scale /= heads * (double)half;
-    double det = fmax(xx * yy - xy * xy, PENC_DEPENDENT * (xx * yy)) * (scale * scale);
+    double count = heads * (double)half;
+    double det = fmax(xx * yy - xy * xy, PENC_DEPENDENT * (xx * yy)) / (count * count);
     return penc_log(fmax(det, 1e-300));
 }
 
 static double penc_pair_likelihood(const penc_pair_work *work, size_t heads, int p, int r,
                                    int part) {
-    double n = (double)heads, scale = 1.0;
+    double n = (double)heads;
     int residual = part == PENC_RESIDUAL, centred = residual || heads >= CENTRED_FROM;
-    if (centred && !residual)
-        scale = n / (n - 1.0);
     return -0.25 * n * (double)work->dim *
-           (penc_pair_log_det(work, n, p, r, SUM, centred, scale) +
-            penc_pair_log_det(work, n, p, r, DIFFERENCE, residual, 1.0));
+           (penc_pair_log_det(work, n, p, r, SUM, centred) +
+            penc_pair_log_det(work, n, p, r, DIFFERENCE, residual));
 }
 
 /* The ratios from the moments of `heads` heads. One head leaves no residual: 0. */

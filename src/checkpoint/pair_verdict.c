@@ -1,7 +1,7 @@
 /* From evidence to a verdict. docs/detection.md argues for every number here. SPDX-License-Identifier: MIT */
+#include "checkpoint/pair_verdict.h"
+
 #include "base/fail.h"
-#include "checkpoint/pair_ratios.h"
-#include "checkpoint/pair_signs.h"
 
 #include <math.h>
 #include <string.h>
@@ -78,8 +78,8 @@ static double penc_pair_nats(const posenc_pair_evidence *evidence, posenc_detect
     return fmax(sign * evidence->ratio[PENC_TOTAL], sign * evidence->ratio[PENC_RESIDUAL]);
 }
 
-static void penc_pair_conclude(const penc_pair_ratios *ratios, const penc_pair_signs *signs,
-                               posenc_judgement *judgement) {
+void penc_pair_conclude(const penc_pair_ratios *ratios, const penc_pair_signs *signs,
+                        posenc_judgement *judgement) {
     posenc_pair_evidence *sides[PENC_SIDES] = {&judgement->both, &judgement->q, &judgement->k};
     const double(*fit)[PENC_PAIRINGS] = ratios->likelihood;
     int differ = fmax(fit[0][1], fit[1][0]) > fmax(fit[0][0], fit[1][1]);
