@@ -87,6 +87,11 @@ static void test_contradicting_deviations_claim_nothing(void **state) {
     for (int side = 0; side < PENC_SIDES; side++)
         e.ratios.ratio[PENC_RESIDUAL][side] = -100.0;
     assert_false(claims(e));
+    evidence open = e; /* the exact test takes no side */
+    open.signs.signs = 100;
+    open.signs.nats[PENC_HALF][PENC_BOTH] = 2.0;
+    open.signs.nats[PENC_INTERLEAVED][PENC_BOTH] = 3.0;
+    assert_false(claims(open));
     for (int side = 0; side < PENC_SIDES; side++)
         e.ratios.ratio[PENC_RESIDUAL][side] = -15.9; /* too small to be a claim of its own */
     assert_true(claims(e));
