@@ -161,8 +161,9 @@ static posenc_status penc_st_scan(penc_safetensors *made, unsigned char *window,
     if (status)
         return status;
     penc_entry *fitting = realloc(made->source.entries, (made->source.count + 1) * sizeof *fitting);
-    if (fitting)
-        made->source.entries = fitting;
+    if (!fitting)
+        return penc_fail(error, POSENC_OUT_OF_MEMORY, "index", "fit into memory");
+    made->source.entries = fitting;
     status = penc_tensor_source_refuse_twins(&made->source, PENC_SAFETENSORS_PREFIX, error);
     return status ? status
                   : penc_tensor_source_check_data(&made->source, made->header_end, 1, error);
