@@ -49,6 +49,7 @@ posenc_test(rotate_openmp SOURCES oracle.c LIBS mpfr gmp $<$<BOOL:${OpenMP_C_FOU
 posenc_test(sinusoidal SOURCES oracle.c LIBS mpfr gmp)
 posenc_test(alibi SOURCES oracle.c LIBS mpfr gmp)
 posenc_test(table)
+posenc_test(diagnosis)
 posenc_test(vectors SOURCES vector_case.c LIBS PkgConfig::JSON_C)
 
 # Once for every CPU level; those that this machine lacks skip by name.
