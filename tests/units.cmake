@@ -17,8 +17,10 @@ posenc_test(base SOURCES oracle.c ${core} LIBS mpfr gmp)
 # --wrap reaches only what is linked into the test itself.
 file(GLOB POSENC_FORMAT_SOURCES CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/formats/*.c
   ${PROJECT_SOURCE_DIR}/src/checkpoint/*.c ${PROJECT_SOURCE_DIR}/src/model/gain_offset.c)
-posenc_test(no_memory SOURCES ${core} ${POSENC_FORMAT_SOURCES}
-  LIBS PkgConfig::JSON_C -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=realloc -Wl,--wrap=free)
+set(short_memory -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=realloc -Wl,--wrap=free)
+posenc_test(no_memory SOURCES ${core} ${POSENC_FORMAT_SOURCES} LIBS PkgConfig::JSON_C ${short_memory})
+posenc_test(readers_no_memory SOURCES ${core} ${POSENC_FORMAT_SOURCES} LIBS PkgConfig::JSON_C ${short_memory})
+posenc_test(entry_list SOURCES ${model} LIBS PkgConfig::JSON_C)
 posenc_test(gguf SOURCES ${model} LIBS PkgConfig::JSON_C)
 posenc_test(json SOURCES ${model} LIBS PkgConfig::JSON_C)
 posenc_test(safetensors SOURCES ${model} LIBS PkgConfig::JSON_C)
@@ -48,6 +50,7 @@ posenc_test(rotate_openmp SOURCES oracle.c LIBS mpfr gmp $<$<BOOL:${OpenMP_C_FOU
 posenc_test(sinusoidal SOURCES oracle.c LIBS mpfr gmp)
 posenc_test(alibi SOURCES oracle.c LIBS mpfr gmp)
 posenc_test(table)
+posenc_test(diagnosis)
 posenc_test(vectors SOURCES vector_case.c LIBS PkgConfig::JSON_C)
 
 # Once for every CPU level; those that this machine lacks skip by name.
