@@ -11,6 +11,7 @@
     X(angles)                                                                                      \
     X(rotate)                                                                                      \
     X(alibi)                                                                                       \
+    X(inspect)                                                                                     \
     X(bench)
 
 #define CLI_DECLARE(name) extern const cli_command command_##name;

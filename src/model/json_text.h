@@ -1,0 +1,29 @@
+/* JSON text to json-c objects, and what models write in place of numbers and objects.
+ * SPDX-License-Identifier: MIT */
+#ifndef PENC_JSON_TEXT_H
+#define PENC_JSON_TEXT_H
+
+#include "posenc/status.h"
+
+#include <json-c/json.h>
+
+/* The most that a configuration may have. */
+enum { PENC_JSON_BYTES = 16 << 20 };
+
+/* The object that the whole text is: Infinity and NaN as Python writes them; `depth` levels at most.
+ * Freed with json_object_put. */
+posenc_status penc_json_parse(const char *text, size_t length, int depth, json_object **object,
+                              posenc_error *error);
+
+/* The member; NULL if it is missing, null or `object` is no object. */
+json_object *penc_json_get(json_object *object, const char *key);
+
+/* Whether the key is there, null or not. */
+int penc_json_has(json_object *object, const char *key);
+
+int penc_json_is(json_object *value, json_type type);
+
+/* A number, or a string that is one (*in_string is set to 1 then). Returns 0 for anything else. */
+int penc_json_number(json_object *value, double *number, int *in_string);
+
+#endif
