@@ -19,8 +19,8 @@ typedef struct penc_grouping {
     json_object *bases;  /* one base per layer, 0: none; NULL: no such list */
 } penc_grouping;
 
-/* Numbers per layer, such as {"no_rope_layers": [1, 1, 1, 0, ...]}. */
-static void penc_read_switches(penc_grouping *grouping, const char *key) {
+/* Numbers per layer, such as {"no_rope_layers": [1, 1, 1, 0, ...]}. Returns 0 if there are none. */
+static int penc_read_switches(penc_grouping *grouping, const char *key) {
     const penc_config *config = &grouping->model->config;
     json_object *list = penc_config_find_in_file(config, key).value;
     if (penc_json_is(list, json_type_array) && json_object_array_length(list)) {
@@ -28,26 +28,34 @@ static void penc_read_switches(penc_grouping *grouping, const char *key) {
             grouping->bases = list;
         else
             grouping->switches = list;
-        return;
+        return 1;
     }
-    if (strcmp(key, "no_rope_layers") == 0 &&
-        penc_config_size(config, "no_rope_layer_interval", &grouping->interval, NULL))
+    if (strcmp(key, "no_rope_layers") != 0)
+        return 0;
+    if (penc_config_size(config, "no_rope_layer_interval", &grouping->interval, NULL))
         grouping->interval = 0;
+    return 1;
 }
 
-/* "NAME", "NAME?KEY" (only where the file or the rule has that key), "@KEY" (a list per layer), "every:N". */
+/* "NAME", "NAME?KEY" (only where the file or the rule has that key), "@KEY" (a list per layer) or "@KEY,NAME" (the
+ * layers of that name where the list is missing), "every:N". */
 static void penc_read_nope(penc_grouping *grouping) {
     const penc_config *config = &grouping->model->config;
     const char *nope = config->rule.nope, *mark = strchr(nope, '?');
     grouping->nope = "-";
-    if (*nope == '@')
-        penc_read_switches(grouping, nope + 1);
-    else if (strncmp(nope, "every:", 6) == 0)
+    if (*nope == '@') {
+        const char *comma = strchr(nope, ',');
+        size_t length = comma ? (size_t)(comma - nope) - 1 : strlen(nope) - 1;
+        const char *key = penc_arena_copy(config->arena, nope + 1, length);
+        if (key && !penc_read_switches(grouping, key) && comma)
+            grouping->nope = comma + 1;
+    }
+    if (strncmp(nope, "every:", 6) == 0)
         grouping->interval = (uint64_t)(nope[6] - '0');
-    else if (!mark)
+    else if (!mark && *nope != '@')
         grouping->nope = nope;
-    else if (penc_json_has(config->part, mark + 1) ? penc_json_get(config->part, mark + 1) != NULL
-                                                   : penc_config_find(config, mark + 1).value != NULL)
+    else if (mark && (penc_json_has(config->part, mark + 1) ? penc_json_get(config->part, mark + 1) != NULL
+                                                   : penc_config_find(config, mark + 1).value != NULL))
         grouping->nope = penc_arena_copy(config->arena, nope, (size_t)(mark - nope));
 }
 

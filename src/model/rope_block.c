@@ -191,10 +191,11 @@ static json_object *penc_of_layer(const penc_layer_type *type, json_object *valu
     return json_object_array_get_idx(value, type->type.layers[0]);
 }
 
-/* A key inside of the file's block, beside it, or implied; NULL: nowhere. */
+/* A key inside of the file's block, beside it (and there `implied_too`), or in the rule's block; NULL: nowhere. */
 static json_object *penc_resolve(const penc_config *config, const penc_layer_type *type,
                                  json_object *given, const char *place, const char *key,
-                                 const char *beside, posenc_source *source, const char **from) {
+                                 const char *beside, int implied_too, posenc_source *source,
+                                 const char **from) {
     json_object *value = penc_json_get(given, key);
     *source = POSENC_SOURCE_FILE;
     if (value) {
@@ -203,8 +204,9 @@ static json_object *penc_resolve(const penc_config *config, const penc_layer_typ
     }
     penc_found found = {0};
     if (beside)
-        found = penc_config_find_in_file(config, beside);
+        found = implied_too ? penc_config_find(config, beside) : penc_config_find_in_file(config, beside);
     if (found.value) {
+        *source = found.source;
         *from = found.place;
         return penc_of_layer(type, found.value);
     }
@@ -223,7 +225,8 @@ static void penc_make_base(const penc_config *config, penc_layer_type *type, jso
         given = NULL;
     }
     json_object *base =
-        penc_resolve(config, type, given, place, "rope_theta", beside, &source, &from);
+        penc_resolve(config, type, given, place, "rope_theta", beside, rule->key != NULL, &source,
+                     &from);
     if (base)
         penc_block_set(config, type, "rope_theta", base, source, from);
     else
@@ -236,7 +239,7 @@ static void penc_make_partial(const penc_config *config, penc_layer_type *type, 
     posenc_source source;
     const char *from;
     json_object *partial = penc_resolve(config, type, given, place, "partial_rotary_factor",
-                                        "partial_rotary_factor", &source, &from);
+                                        "partial_rotary_factor", 0, &source, &from);
     if (partial)
         penc_block_set(config, type, "partial_rotary_factor", partial, source, from);
 }
@@ -249,7 +252,7 @@ static void penc_make_sections(const penc_config *config, penc_layer_type *type,
         return;
     const char *key = penc_json_get(given, "xdrope_section") ? "xdrope_section" : "mrope_section";
     json_object *sections =
-        penc_resolve(config, type, given, place, key, "mrope_section", &source, &from);
+        penc_resolve(config, type, given, place, key, "mrope_section", 0, &source, &from);
     if (sections)
         penc_block_set(config, type, "mrope_section", sections, source, from);
 }

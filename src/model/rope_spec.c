@@ -109,6 +109,15 @@ static int penc_block_type_is(const penc_layer_type *type, const char *word) {
     return penc_json_is(value, json_type_string) && strcmp(json_object_get_string(value), word) == 0;
 }
 
+/* CLVP: max(projection_dim / (2 * heads), 32). */
+static uint64_t penc_clvp_width(const penc_config *config, const penc_layer_type *type) {
+    uint64_t width = 0;
+    if (penc_config_size(config, "projection_dim", &width, NULL) || !type->type.heads)
+        return 32;
+    width /= 2 * type->type.heads;
+    return width > 32 ? width : 32;
+}
+
 /* A rotary width that a key or a fraction gives. Without a scaling, models whose rule is "whole" rotate the
  * whole head whatever the fraction says; scalings honour it for every model. */
 static posenc_status penc_rotary_dim(const penc_config *config, penc_layer_type *type) {
@@ -129,6 +138,8 @@ static posenc_status penc_rotary_dim(const penc_config *config, penc_layer_type 
         type->type.invalid = "rotary_dim is larger than head_dim";
         return POSENC_OK;
     }
+    if (strcmp(rotary, "clvp") == 0)
+        size = penc_clvp_width(config, type);
     int honoured = strcmp(rotary, "whole") != 0 || !penc_block_type_is(type, "default");
     if (penc_block_type_is(type, "proportional")) {
         spec->rotary_dim = spec->head_dim; /* the fraction is a member of the scaling */
@@ -207,6 +218,16 @@ static void penc_axis_order(const penc_config *config, posenc_axes *axes) {
         axes->order = POSENC_AXES_CHUNKED;
 }
 
+/* Rows and columns of an image, half of the pairs each. */
+static void penc_grid_axes(const posenc_spec *spec, int own, posenc_axes *axes) {
+    posenc_axes start = POSENC_AXES_INIT;
+    *axes = start;
+    axes->count = 2;
+    axes->exponents = own ? POSENC_EXPONENTS_OWN : POSENC_EXPONENTS_STRIDED;
+    axes->sections[0] = spec->rotary_dim / 4;
+    axes->sections[1] = spec->rotary_dim / 2 - axes->sections[0];
+}
+
 /* Reads the block with the public reader; the spec then points into the type's copies. */
 static posenc_status penc_take_block(const posenc_model *model, penc_layer_type *type) {
     const penc_config *config = &model->config;
@@ -241,7 +262,13 @@ static posenc_status penc_take_block(const posenc_model *model, penc_layer_type 
     if (penc_word_in(config->rule.rules, "qwen-ntk") && scaling->type == POSENC_SCALING_DYNAMIC)
         scaling->dynamic = POSENC_DYNAMIC_QWEN;
     spec->scaling = scaling;
-    if (spec->axes) {
+    const char *order = config->rule.axes;
+    if (strcmp(order, "special") == 0) {
+        type->type.invalid = "its positions are no whole numbers on axes that a spec expresses";
+    } else if (strcmp(order, "grid") == 0 || strcmp(order, "strided") == 0) {
+        penc_grid_axes(spec, strcmp(order, "grid") == 0, axes);
+        spec->axes = axes;
+    } else if (spec->axes) {
         *axes = *spec->axes;
         penc_axis_order(config, axes);
         spec->axes = axes;
