@@ -4,6 +4,9 @@
 # give them away.
 set(core $<TARGET_OBJECTS:posenc>)
 
+# The same of posenc-model.
+set(model $<TARGET_OBJECTS:posenc-model>)
+
 posenc_test(frequencies SOURCES oracle.c LIBS mpfr gmp)
 posenc_test(memory_map SOURCES ${core})
 posenc_test(wide SOURCES oracle.c ${core} LIBS mpfr gmp)
@@ -14,7 +17,10 @@ posenc_test(base SOURCES oracle.c ${core} LIBS mpfr gmp)
 # --wrap reaches only what is linked into the test itself.
 file(GLOB POSENC_FORMAT_SOURCES CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/formats/*.c)
 posenc_test(no_memory SOURCES ${core} ${POSENC_FORMAT_SOURCES}
-  LIBS -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=realloc -Wl,--wrap=free)
+  LIBS PkgConfig::JSON_C -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=realloc -Wl,--wrap=free)
+posenc_test(gguf SOURCES ${model} LIBS PkgConfig::JSON_C)
+posenc_test(json SOURCES ${model} LIBS PkgConfig::JSON_C)
+posenc_test(safetensors SOURCES ${model} LIBS PkgConfig::JSON_C)
 posenc_test(npy)
 posenc_test(npy_read)
 posenc_test(npy_write)

@@ -65,10 +65,19 @@ static int penc_find_in(json_object *object, const char *key, penc_found *found)
     return 0;
 }
 
+const char *penc_config_place(const penc_config *config, const char *path, const char *key) {
+    json_object *origin = penc_json_get(config->origin, key);
+    if (origin)
+        return json_object_get_string(origin);
+    if (!*path)
+        return penc_arena_print(config->arena, "%s%s", config->prefix, key);
+    return penc_arena_print(config->arena, "%s.%s", path, key);
+}
+
 penc_found penc_config_find_in_file(const penc_config *config, const char *key) {
     penc_found found = {NULL, key, POSENC_SOURCE_FILE, NULL};
     if (penc_find_in(config->part, key, &found))
-        found.place = penc_arena_print(config->arena, "%s%s", config->prefix, found.key);
+        found.place = penc_config_place(config, "", found.key);
     return found;
 }
 

@@ -2,7 +2,7 @@
 #ifndef PENC_CONFIG_KEYS_H
 #define PENC_CONFIG_KEYS_H
 
-#include "model/json_text.h"
+#include "model/json_value.h"
 #include "model/model_rules.h"
 #include "posenc/model.h"
 
@@ -11,6 +11,7 @@ typedef struct penc_config {
     penc_arena *arena;
     json_object *root;   /* the whole file */
     json_object *part;   /* the object that describes the language model; `root` or inside it */
+    json_object *origin; /* GGUF: what a key is called in the file; NULL: as it stands */
     const char *prefix;  /* how to get there: "" or "text_config." */
     json_object *implied; /* defaults of the rule, in the file's own spelling */
     penc_rule rule;
@@ -40,6 +41,9 @@ posenc_status penc_config_size(const penc_config *config, const char *key, uint6
                                penc_found *found);
 posenc_status penc_config_real(const penc_config *config, const char *key, double *real,
                                penc_found *found);
+
+/* What a key is called in the file, for people. `path` is the object that holds it ("": the part). */
+const char *penc_config_place(const penc_config *config, const char *path, const char *key);
 
 /* The spellings of a key, the first one its name; a list of one where there are no others. Ends with NULL. */
 const char *const *penc_key_spellings(const char *key);

@@ -2,6 +2,7 @@
 #include "model/language_part.h"
 
 #include "base/fail.h"
+#include "formats/json_file.h"
 
 #include <string.h>
 
@@ -18,10 +19,6 @@ static const char *penc_text(json_object *object, const char *key) {
     json_object *value = penc_json_get(object, key);
     return penc_json_is(value, json_type_string) ? json_object_get_string(value) : NULL;
 }
-
-/* No row: everything is to be found in the file. */
-static const penc_rule penc_no_rule = {"config", "", "unknown", "-", "-", "-", "part", "-", "-",
-                                       "-",      "-", "-",      "-", "-", "-", "-",    "-", "-"};
 
 /* The row of the object's model_type, else of its first class, else *rule is left alone. */
 static int penc_find_rule(penc_config *config, json_object *object) {
@@ -97,5 +94,5 @@ posenc_status penc_language_part(penc_config *config, const char *model_type) {
         return penc_fail(config->error, POSENC_OUT_OF_MEMORY, "model", "fit into memory");
     return strcmp(text, "-") == 0
                ? POSENC_OK
-               : penc_json_parse(text, strlen(text), 16, &config->implied, config->error);
+               : penc_json_parse(text, strlen(text), &config->implied, config->error);
 }

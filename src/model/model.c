@@ -2,15 +2,15 @@
 #include "posenc/model.h"
 
 #include "base/fail.h"
+#include "formats/json_file.h"
+#include "formats/model_path.h"
+#include "model/gguf_config.h"
 #include "model/language_part.h"
 #include "model/model_build.h"
-#include "model/model_files.h"
 #include "model/model_warnings.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-enum { PENC_CONFIG_DEPTH = 64 };
 
 const char *posenc_encoding_name(posenc_encoding_kind kind) {
     switch (kind) {
@@ -34,21 +34,30 @@ const char *posenc_source_name(posenc_source source) {
     return NULL;
 }
 
-static posenc_status penc_read_config(posenc_model *model, const char *json, size_t length,
-                                      const char *model_type) {
-    penc_config *config = &model->config;
+/* The model of a config whose root and rule are there. */
+static posenc_status penc_finish(posenc_model *model) {
+    posenc_status status = penc_model_build(model);
+    return status ? status : penc_warn(model);
+}
+
+/* The model of a config whose root is there. */
+static posenc_status penc_read_config(posenc_model *model, const char *model_type) {
     model->format = "config";
-    posenc_status status =
-        penc_json_parse(json, length, PENC_CONFIG_DEPTH, &config->root, config->error);
-    if (!status && model_type)
+    if (model_type)
         model_type = penc_arena_copy(&model->arena, model_type, strlen(model_type));
-    if (!status)
-        status = penc_language_part(config, model_type);
-    if (!status)
-        status = penc_model_build(model);
-    if (!status)
-        status = penc_warn(model);
-    return status;
+    posenc_status status = penc_language_part(&model->config, model_type);
+    return status ? status : penc_finish(model);
+}
+
+static posenc_status penc_read_gguf(posenc_model *model, const char *path) {
+    penc_gguf *gguf;
+    model->format = "gguf";
+    posenc_status status = penc_gguf_open(path, &gguf, model->config.error);
+    if (status)
+        return status;
+    status = penc_gguf_config(&model->config, gguf);
+    penc_gguf_close(gguf);
+    return status ? status : penc_finish(model);
 }
 
 static posenc_model *penc_model_new(posenc_error *error) {
@@ -81,7 +90,10 @@ posenc_status posenc_model_parse(const char *json, size_t length, const char *mo
     posenc_model *made = penc_model_new(error);
     if (!made)
         return POSENC_OUT_OF_MEMORY;
-    return penc_model_give(made, penc_read_config(made, json, length, model_type), model);
+    posenc_status status = penc_json_parse(json, length, &made->config.root, error);
+    if (!status)
+        status = penc_read_config(made, model_type);
+    return penc_model_give(made, status, model);
 }
 
 posenc_status posenc_model_open(const char *path, posenc_model **model, posenc_error *error) {
@@ -93,12 +105,18 @@ posenc_status posenc_model_open(const char *path, posenc_model **model, posenc_e
     posenc_model *made = penc_model_new(error);
     if (!made)
         return POSENC_OUT_OF_MEMORY;
-    char *text = NULL;
-    size_t length = 0;
-    posenc_status status = penc_model_file_read(&made->arena, path, &text, &length, error);
-    if (!status)
-        status = penc_read_config(made, text, length, NULL);
-    free(text);
+    penc_model_path found;
+    posenc_status status = penc_model_path_resolve(path, &found, error);
+    if (status)
+        return penc_model_give(made, status, model);
+    if (found.config)
+        status = penc_json_read_file(found.config, &made->config.root, error);
+    if (!status && found.config)
+        status = penc_read_config(made, NULL);
+    else if (!status)
+        status = found.weights ? penc_read_gguf(made, found.weights)
+                               : penc_fail(error, POSENC_FORMAT, "path", "have a config.json or be a GGUF file");
+    penc_model_path_free(&found);
     return penc_model_give(made, status, model);
 }
 
@@ -110,6 +128,7 @@ void posenc_model_free(posenc_model *model) {
         json_object_put(model->types[i].block);
     }
     json_object_put(model->config.root);
+    json_object_put(model->config.origin);
     json_object_put(model->config.implied);
     penc_arena_free(&model->arena);
     free(model);

@@ -22,6 +22,9 @@ static const struct {
 };
 enum { PENC_COLUMNS = sizeof penc_columns / sizeof *penc_columns };
 
+const penc_rule penc_no_rule = {"config", "", "unknown", "-", "-", "-", "part", "-", "-",
+                                "-",      "-", "-",      "-", "-", "-", "-",    "-", "-"};
+
 /* The table is bytes with a NUL behind them. */
 static const char *penc_table(void) {
     return (const char *)penc_models_table;

@@ -12,6 +12,9 @@ typedef struct penc_rule {
         *stored, *norm, *bias, *gguf, *part, *defaults, *note;
 } penc_rule;
 
+/* Where no row fits: everything is to be found in the file. */
+extern const penc_rule penc_no_rule;
+
 /* The row of that format ("config", "gguf") and name into *rule, its texts in `arena`. Returns 0 if there is
  * none. */
 int penc_rule_find(penc_arena *arena, const char *format, const char *name, penc_rule *rule);

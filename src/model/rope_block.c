@@ -5,6 +5,7 @@
 #include "model/rope_block.h"
 
 #include "base/fail.h"
+#include "formats/json_file.h"
 
 #include <math.h>
 #include <string.h>
@@ -17,7 +18,7 @@ static int penc_is_word(json_object *value, const char *word) {
 static json_object *penc_block_object(json_object *value, json_object **parsed) {
     if (penc_json_is(value, json_type_string) && !*parsed) {
         const char *text = json_object_get_string(value);
-        if (penc_json_parse(text, strlen(text), 16, parsed, NULL))
+        if (penc_json_parse(text, strlen(text), parsed, NULL))
             *parsed = NULL;
         value = *parsed;
     }
@@ -86,10 +87,6 @@ static json_object *penc_implied_block(const penc_config *config, const char *na
     return penc_json_is(own, json_type_object) ? own : block;
 }
 
-static const char *penc_place_in(const penc_config *config, const char *block, const char *key) {
-    return penc_arena_print(config->arena, "%s.%s", block, key);
-}
-
 /* Sets a key of the block being made and notes where it is from. */
 static void penc_block_set(const penc_config *config, penc_layer_type *type, const char *key,
                            json_object *value, posenc_source source, const char *place) {
@@ -141,7 +138,7 @@ static void penc_take_scaling(const penc_config *config, penc_layer_type *type, 
     json_object_object_foreach(from, key, value) {
         if (!penc_is_resolved(key) && !penc_json_is(value, json_type_object) &&
             (value || strcmp(key, "factor") == 0))
-            penc_block_set(config, type, key, value, source, penc_place_in(config, place, key));
+            penc_block_set(config, type, key, value, source, penc_config_place(config, place, key));
     }
 }
 
@@ -170,7 +167,7 @@ static void penc_make_scaling(const penc_config *config, penc_layer_type *type, 
     if (word) {
         const char *key = penc_json_get(given, "rope_type") ? "rope_type" : "type";
         penc_block_set_word(config, type, "rope_type", word, POSENC_SOURCE_FILE,
-                            penc_place_in(config, place, key));
+                            penc_config_place(config, place, key));
         penc_take_scaling(config, type, given, POSENC_SOURCE_FILE, place);
     } else if ((!given || penc_json_get(given, "rope_theta") == NULL) &&
                (word = penc_type_word(config, implied)) != NULL) {
@@ -199,7 +196,7 @@ static json_object *penc_resolve(const penc_config *config, const penc_layer_typ
     json_object *value = penc_json_get(given, key);
     *source = POSENC_SOURCE_FILE;
     if (value) {
-        *from = penc_place_in(config, place, key);
+        *from = penc_config_place(config, place, key);
         return value;
     }
     penc_found found = {0};
@@ -273,7 +270,7 @@ static void penc_make_original(const penc_config *config, penc_layer_type *type,
         penc_block_set(config, type, key, beside.value, beside.source, beside.place);
     else if (inside)
         penc_block_set(config, type, key, inside, POSENC_SOURCE_FILE,
-                       penc_place_in(config, place, key));
+                       penc_config_place(config, place, key));
     else if (implied && !given)
         penc_block_set(config, type, key, implied, POSENC_SOURCE_IMPLIED, "the model type's scaling");
     else if (maximum.value)

@@ -3,13 +3,12 @@
 
 #include "base/fail.h"
 #include "base/notes.h"
-#include "model/json_text.h"
+#include "formats/json_file.h"
+#include "model/json_value.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum { PENC_BLOCK_DEPTH = 16 };
 
 struct posenc_rope_parameters {
     json_object *json; /* keeps the names of unknown keys */
@@ -295,7 +294,7 @@ posenc_status posenc_rope_parameters_parse(const char *json, size_t length,
         return penc_fail(error, POSENC_OUT_OF_MEMORY, "parameters", "fit into memory");
     block.made->scaling.size = sizeof block.made->scaling;
     block.made->axes.size = sizeof block.made->axes;
-    posenc_status status = penc_json_parse(json, length, PENC_BLOCK_DEPTH, &block.made->json, error);
+    posenc_status status = penc_json_parse(json, length, &block.made->json, error);
     if (!status)
         status = penc_get_type(&block);
     if (!status)

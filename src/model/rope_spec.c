@@ -2,6 +2,7 @@
 #include "model/rope_spec.h"
 
 #include "base/fail.h"
+#include "model/rope_block.h"
 
 #include <string.h>
 
@@ -125,14 +126,21 @@ static posenc_status penc_rotary_dim(const penc_config *config, penc_layer_type 
     const char *rotary = config->rule.rotary;
     double partial = penc_block_number(type, "partial_rotary_factor");
     uint64_t size = 0;
-    penc_found found = {0};
+    penc_found found = {0}, own = {0};
+    posenc_status status = POSENC_OK;
+    int own_width = strncmp(rotary, "key:", 4) == 0;
     int trailing = strcmp(rotary, "trailing") == 0;
-    if (strncmp(rotary, "key:", 4) == 0 || trailing) {
-        posenc_status status =
-            penc_config_size(config, trailing ? "qk_rope_head_dim" : rotary + 4, &size, &found);
-        if (status)
-            return status;
+    if (own_width || trailing) {
+        status = penc_config_size(config, trailing ? "qk_rope_head_dim" : rotary + 4, &size, &found);
     }
+    if (!status && own_width && strstr(type->type.name, "sliding")) {
+        uint64_t swa = 0;
+        status = penc_config_size(config, "swa_rotary_dim", &swa, &own);
+        size = swa ? swa : size;
+        found = swa ? own : found;
+    }
+    if (status)
+        return status;
     if (size > spec->head_dim) {
         penc_note_size(config, type, "rotary_dim", size, &found);
         type->type.invalid = "rotary_dim is larger than head_dim";
@@ -228,6 +236,41 @@ static void penc_grid_axes(const posenc_spec *spec, int own, posenc_axes *axes) 
     axes->sections[1] = spec->rotary_dim / 2 - axes->sections[0];
 }
 
+/* GGUF: rope_freqs.weight divides the frequencies (Llama 3, Gemma 4). They become the spec's own, each the
+ * float64 quotient; 1e30, which stands for "does not turn", makes 0. */
+static posenc_status penc_apply_divisors(const penc_config *config, penc_layer_type *type,
+                                         posenc_scaling *scaling) {
+    penc_found found = penc_config_find_in_file(config, "rope_freqs");
+    posenc_spec plain = type->type.spec;
+    posenc_frequencies *frequencies = NULL;
+    posenc_error error;
+    if (!found.value || scaling->type != POSENC_SCALING_DEFAULT ||
+        !penc_type_rule_of(config, type->type.name).scaled)
+        return POSENC_OK;
+    plain.scaling = NULL;
+    if (posenc_frequencies_create(&plain, 1, &frequencies, NULL, &error))
+        return POSENC_OK; /* penc_check tells why */
+    size_t pairs = posenc_frequencies_pairs(frequencies);
+    double *inv_freq = penc_arena_take(config->arena, pairs, sizeof *inv_freq);
+    if (pairs != json_object_array_length(found.value))
+        type->type.invalid = "rope_freqs.weight must have rotary_dim / 2 numbers";
+    for (size_t i = 0; inv_freq && !type->type.invalid && i < pairs; i++) {
+        double divisor = json_object_get_double(json_object_array_get_idx(found.value, i));
+        double quotient = posenc_frequencies_inv_freq(frequencies, i, POSENC_MODE_EXACT) / divisor;
+        inv_freq[i] = divisor < 1e30 ? quotient : 0.0;
+    }
+    posenc_frequencies_destroy(frequencies);
+    if (!inv_freq)
+        return penc_no_memory(config);
+    scaling->type = POSENC_SCALING_CUSTOM;
+    scaling->inv_freq = inv_freq;
+    scaling->inv_freq_dtype = POSENC_F64;
+    scaling->inv_freq_count = pairs;
+    penc_add_text(type, "rope_type", "custom", POSENC_SOURCE_FILE,
+                  "base^(-2j/rotary_dim) / rope_freqs.weight");
+    return POSENC_OK;
+}
+
 /* Reads the block with the public reader; the spec then points into the type's copies. */
 static posenc_status penc_take_block(const posenc_model *model, penc_layer_type *type) {
     const penc_config *config = &model->config;
@@ -262,6 +305,9 @@ static posenc_status penc_take_block(const posenc_model *model, penc_layer_type 
     if (penc_word_in(config->rule.rules, "qwen-ntk") && scaling->type == POSENC_SCALING_DYNAMIC)
         scaling->dynamic = POSENC_DYNAMIC_QWEN;
     spec->scaling = scaling;
+    status = penc_apply_divisors(config, type, scaling);
+    if (status)
+        return status;
     const char *order = config->rule.axes;
     if (strcmp(order, "special") == 0) {
         type->type.invalid = "its positions are no whole numbers on axes that a spec expresses";
