@@ -62,8 +62,7 @@ static int compare_block(const inspect_facts *facts, int64_t first, float *rows,
 static void find_float32_limits(inspect_facts *facts) {
     size_t pairs = posenc_frequencies_pairs(facts->frequencies);
     size_t axes = posenc_frequencies_spec(facts->frequencies)->axes->count;
-    double scale =
-        fabs(posenc_frequencies_attention_factor(facts->frequencies, POSENC_MODE_EXACT));
+    double scale = fabs(posenc_frequencies_attention_factor(facts->frequencies, POSENC_MODE_EXACT));
     float *rows = calloc(4 * BLOCK, pairs * sizeof *rows);
     int64_t *positions = calloc(BLOCK, axes * sizeof *positions);
     double worst[BLOCK];

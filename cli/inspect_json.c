@@ -92,7 +92,7 @@ static void put_facts(const inspect_facts *facts) {
 
 /* The members that the other kinds do not have are null there. */
 static void put_spec(const posenc_layer_type *type) {
-    static const char *const keys[] = {"head_dim", "rotary_dim", "rotary_start", "pairing",
+    static const char *const keys[] = {"head_dim", "rotary_dim", "rotary_start",     "pairing",
                                        "base",     "scaling",    "attention_factor", "axes"};
     inspect_facts facts = inspect_facts_of(type);
     if (facts.frequencies) {
@@ -105,8 +105,9 @@ static void put_spec(const posenc_layer_type *type) {
         put_scaling(type->spec.scaling);
         put_facts(&facts);
         put_axes(type->spec.axes);
-        json_number("softmax_factor",
-                    type->softmax_factor ? posenc_frequencies_softmax_factor(facts.frequencies) : 1.0);
+        json_number("softmax_factor", type->softmax_factor
+                                          ? posenc_frequencies_softmax_factor(facts.frequencies)
+                                          : 1.0);
         json_boolean("output_half", type->output_half);
         json_boolean("conjugate", type->conjugate);
     } else {

@@ -43,8 +43,8 @@ static void put_layers(const posenc_layer_type *type) {
         size_t end = i;
         while (end + 1 < type->layer_count && type->layers[end + 1] == type->layers[end] + 1)
             end++;
-        int length = end > i ? snprintf(text + used, sizeof text - used, "%s%u-%u", used ? ", " : "",
-                                        type->layers[i], type->layers[end])
+        int length = end > i ? snprintf(text + used, sizeof text - used, "%s%u-%u",
+                                        used ? ", " : "", type->layers[i], type->layers[end])
                              : snprintf(text + used, sizeof text - used, "%s%u", used ? ", " : "",
                                         type->layers[i]);
         used += (size_t)length;
@@ -66,7 +66,8 @@ static void put_pairs(const posenc_spec *spec) {
                  start + half, start + 1, start + half + 1, start + half - 1, start + 2 * half - 1);
     else
         snprintf(text, sizeof text, "interleaved: channels (%zu, %zu), (%zu, %zu) ... (%zu, %zu)",
-                 start, start + 1, start + 2, start + 3, start + 2 * half - 2, start + 2 * half - 1);
+                 start, start + 1, start + 2, start + 3, start + 2 * half - 2,
+                 start + 2 * half - 1);
     put_line("pairing", text);
 }
 
@@ -74,8 +75,8 @@ static void put_axes(const posenc_axes *axes) {
     static const char *const orders[] = {"chunked", "interleaved", "alternating", "ernie",
                                          "listed"};
     char text[256];
-    int used = snprintf(text, sizeof text, "%zu, %s, pairs of each:", axes->count,
-                        orders[axes->order]);
+    int used =
+        snprintf(text, sizeof text, "%zu, %s, pairs of each:", axes->count, orders[axes->order]);
     for (size_t i = 0; i < axes->count; i++)
         used += snprintf(text + used, sizeof text - (size_t)used, " %zu", axes->sections[i]);
     put_line("axes", text);
@@ -101,8 +102,8 @@ static void put_facts(const posenc_layer_type *type, const inspect_facts *facts)
     put_line("wavelengths", text);
     if (facts->trained) {
         snprintf(text, sizeof text,
-                 "%zu of %zu pairs complete no turn within %" PRIu64 " positions", facts->unfinished,
-                 pairs, facts->trained);
+                 "%zu of %zu pairs complete no turn within %" PRIu64 " positions",
+                 facts->unfinished, pairs, facts->trained);
         put_line("slow pairs", text);
     }
     if (facts->still) {
@@ -161,7 +162,8 @@ static void put_type(const posenc_layer_type *type, int alone) {
 void inspect_print_page(const char *path, const posenc_model *model) {
     size_t types = posenc_model_layer_type_count(model);
     const char *rule = posenc_model_rule(model), *type = posenc_model_type(model);
-    printf("%s\n%s %s", path, strcmp(posenc_model_format(model), "gguf") == 0 ? "architecture" : "model type",
+    printf("%s\n%s %s", path,
+           strcmp(posenc_model_format(model), "gguf") == 0 ? "architecture" : "model type",
            *type ? type : "not given");
     if (posenc_model_layer_count(model))
         printf(", %zu layers", posenc_model_layer_count(model));

@@ -48,12 +48,13 @@ static int choose_only(const cli_arguments *arguments, const posenc_model *model
     if (count)
         return cli_fail(arguments, "%s has several layer types; choose one with --layer-type: %s",
                         cli_value(arguments, "config"), list);
-    return cli_fail(arguments, "%s has no rotary encoding: %s", cli_value(arguments, "config"), list);
+    return cli_fail(arguments, "%s has no rotary encoding: %s", cli_value(arguments, "config"),
+                    list);
 }
 
 /* What the file says is not to be changed in passing. */
 static int refuse_others(const cli_arguments *arguments, const posenc_layer_type *type) {
-    static const char *const names[] = {"head-dim", "rotary-dim", "rotary-start",  "base",
+    static const char *const names[] = {"head-dim", "rotary-dim", "rotary-start", "base",
                                         "scaling",  "pairing",    "max-positions"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         int unknown_pairing =
@@ -79,9 +80,10 @@ static int take_spec(const cli_arguments *arguments, uint64_t head_dim,
         return cli_fail(arguments, "%s: no valid spec for the layers %s: %s", path, type->name,
                         type->invalid);
     if (head_dim && head_dim != type->spec.head_dim)
-        return cli_fail(arguments,
-                        "the heads of %s have %zu channels but the array's head_dim axis has %" PRIu64,
-                        path, type->spec.head_dim, head_dim);
+        return cli_fail(
+            arguments,
+            "the heads of %s have %zu channels but the array's head_dim axis has %" PRIu64, path,
+            type->spec.head_dim, head_dim);
     *spec = type->spec;
     return refuse_others(arguments, type);
 }
@@ -92,7 +94,7 @@ int model_options_get(const cli_arguments *arguments, uint64_t head_dim, posenc_
     posenc_error error;
     if (posenc_model_open(path, model, &error))
         return cli_fail_error(arguments, path, &error);
-    int status = name ? choose_named(arguments, *model, name, type)
-                      : choose_only(arguments, *model, type);
+    int status =
+        name ? choose_named(arguments, *model, name, type) : choose_only(arguments, *model, type);
     return status ? status : take_spec(arguments, head_dim, *type, spec);
 }

@@ -12,7 +12,8 @@
 const cli_option spec_options[] = {
     {"config", "PATH",
      "the spec of a model: its config.json, GGUF file or\nfolder, in place of the options that describe one"},
-    {"layer-type", "T", "which of the model's layers (posenc inspect lists\nthem); needed where several rotate differently"},
+    {"layer-type", "T",
+     "which of the model's layers (posenc inspect lists\nthem); needed where several rotate differently"},
     {"head-dim", "D", "channels of a head"},
     {"rotary-dim", "R", "channels of it that rotate, even (all from S on)"},
     {"rotary-start", "S", "the first channel that rotates (0)"},
@@ -55,7 +56,8 @@ static int get_spec(const cli_arguments *arguments, uint64_t head_dim, posenc_sp
     uint64_t given = head_dim, rotary_dim = 0, rotary_start = 0;
     int status = cli_get_size(arguments, "head-dim", 2, &given);
     if (!status && given == 0)
-        status = cli_fail(arguments, "--head-dim is missing: channels of a head, such as 128 (or --config PATH)");
+        status = cli_fail(
+            arguments, "--head-dim is missing: channels of a head, such as 128 (or --config PATH)");
     if (!status && head_dim && given != head_dim)
         status = cli_fail(arguments,
                           "--head-dim is %" PRIu64 " but the array's head_dim axis has %" PRIu64,
@@ -81,7 +83,8 @@ static int get_spec(const cli_arguments *arguments, uint64_t head_dim, posenc_sp
 static void note_values(spec_choice *choice, const posenc_layer_type *type) {
     for (size_t i = 0; i < type->value_count && choice->note_count < SPEC_MAX_NOTES; i++) {
         const posenc_model_value *value = &type->values[i];
-        if (value->source == POSENC_SOURCE_FILE || (value->number.kind == POSENC_NUMBER_NONE && strcmp(value->name, "pairing") != 0))
+        if (value->source == POSENC_SOURCE_FILE ||
+            (value->number.kind == POSENC_NUMBER_NONE && strcmp(value->name, "pairing") != 0))
             continue;
         posenc_note note = {POSENC_NOTE_DEFAULTED,
                             strcmp(value->name, "rope_theta") == 0 ? "base" : value->name,
@@ -92,8 +95,7 @@ static void note_values(spec_choice *choice, const posenc_layer_type *type) {
 
 static int get_model_spec(const cli_arguments *arguments, uint64_t head_dim, posenc_spec *spec,
                           spec_choice *choice) {
-    int status =
-        model_options_get(arguments, head_dim, &choice->model, &choice->layer_type, spec);
+    int status = model_options_get(arguments, head_dim, &choice->model, &choice->layer_type, spec);
     if (!status)
         status = get_pairing(arguments, spec);
     if (!status)
@@ -181,7 +183,7 @@ int spec_choice_get(const cli_arguments *arguments, uint64_t head_dim, uint64_t 
         note_defaulted(choice, "seq_len", value);
     }
     if (!given && !cli_value(arguments,
-                   "pairing")) { /* an enumeration has no unset value that C could note */
+                             "pairing")) { /* an enumeration has no unset value that C could note */
         posenc_number none = {POSENC_NUMBER_NONE, {0}};
         note_defaulted(choice, "pairing", none);
     }
@@ -221,13 +223,15 @@ int64_t *spec_choice_positions(const cli_arguments *arguments, const spec_choice
     return positions;
 }
 
-static void note_text(const spec_choice *choice, const posenc_note *note, char text[CLI_NUMBER_TEXT]) {
+static void note_text(const spec_choice *choice, const posenc_note *note,
+                      char text[CLI_NUMBER_TEXT]) {
     if (note->value.kind == POSENC_NUMBER_REAL)
         number_text(note->value.as.real, text);
     else if (note->value.kind == POSENC_NUMBER_SIZE)
         snprintf(text, CLI_NUMBER_TEXT, "%" PRIu64, note->value.as.size);
     else
-        snprintf(text, CLI_NUMBER_TEXT, "%s", posenc_pairing_name(posenc_frequencies_spec(choice->frequencies)->pairing));
+        snprintf(text, CLI_NUMBER_TEXT, "%s",
+                 posenc_pairing_name(posenc_frequencies_spec(choice->frequencies)->pairing));
 }
 
 static void report_defaults(const spec_choice *choice, int json) {

@@ -73,8 +73,7 @@ static void scalars_of_every_type_are_read(void **state) {
             assert_int_equal(penc_gguf_key(gguf, i, name, &value, NULL), POSENC_OK);
             assert_string_equal(name, key);
             found = value_of(gguf, key);
-            assert_true(found.type == value.type && found.place == value.place &&
-                        found.count == 1);
+            assert_true(found.type == value.type && found.place == value.place && found.count == 1);
             assert_string_equal(penc_gguf_type_word(value.type), scalars[i].word);
             int is_float = scalars[i].type == T_F32 || scalars[i].type == T_F64;
             assert_int_equal(penc_gguf_real(&value, &real), scalars[i].type != T_BOOL);

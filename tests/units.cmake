@@ -21,6 +21,8 @@ posenc_test(no_memory SOURCES ${core} ${POSENC_FORMAT_SOURCES}
 posenc_test(gguf SOURCES ${model} LIBS PkgConfig::JSON_C)
 posenc_test(json SOURCES ${model} LIBS PkgConfig::JSON_C)
 posenc_test(safetensors SOURCES ${model} LIBS PkgConfig::JSON_C)
+posenc_test(model)
+posenc_test(model_warnings LIBS PkgConfig::JSON_C)
 posenc_test(npy)
 posenc_test(npy_read)
 posenc_test(npy_write)

@@ -52,8 +52,8 @@ POSENC_API const char *posenc_encoding_name(posenc_encoding_kind kind);
 
 /* Where a value is from: name, number, word. */
 #define POSENC_SOURCE_LIST(X)                                                                      \
-    X(FILE, 0, "file")         /* the file says it */                                              \
-    X(IMPLIED, 1, "implied")   /* the model type implies it: the table of rules */                 \
+    X(FILE, 0, "file")           /* the file says it */                                            \
+    X(IMPLIED, 1, "implied")     /* the model type implies it: the table of rules */               \
     X(DEFAULTED, 2, "defaulted") /* nobody says it: the default of the field */
 
 typedef enum posenc_source {
@@ -86,14 +86,15 @@ typedef struct posenc_model_warning {
 typedef struct posenc_layer_type {
     const char *name; /* "all", or the file's word such as "sliding_attention" */
     posenc_encoding_kind kind;
-    posenc_spec spec;       /* rope: ready for use, with scaling and axes; head_dim 0 where the file does not
+    posenc_spec
+        spec; /* rope: ready for use, with scaling and axes; head_dim 0 where the file does not
                                say enough or contradicts the encoding (invalid tells how). unknown: what could
                                be derived */
-    const char *invalid;    /* why there is no spec; NULL: there is one, or none belongs to the kind */
-    int softmax_factor;     /* 1: the model multiplies its softmax scale by
+    const char *invalid; /* why there is no spec; NULL: there is one, or none belongs to the kind */
+    int softmax_factor;  /* 1: the model multiplies its softmax scale by
                                posenc_frequencies_softmax_factor */
-    int output_half;        /* 1: pairs are read interleaved and written as halves (DeepSeek-V3) */
-    int conjugate;          /* 1: turns by the negative angle (nanochat) */
+    int output_half;     /* 1: pairs are read interleaved and written as halves (DeepSeek-V3) */
+    int conjugate;       /* 1: turns by the negative angle (nanochat) */
     size_t heads, kv_heads; /* 0: not known */
     double max_bias;        /* alibi: as in posenc/alibi.h */
     uint64_t window;        /* sliding window in positions; 0: none known */
@@ -139,7 +140,8 @@ POSENC_API size_t posenc_model_layer_count(const posenc_model *model);
 POSENC_API size_t posenc_model_layer_type_count(const posenc_model *model);
 
 /* NULL if `index` is out of range. */
-POSENC_API const posenc_layer_type *posenc_model_layer_type(const posenc_model *model, size_t index);
+POSENC_API const posenc_layer_type *posenc_model_layer_type(const posenc_model *model,
+                                                            size_t index);
 
 /* The layer type of that name, or the one that holds the layers which the file calls so; NULL: none. */
 POSENC_API const posenc_layer_type *posenc_model_layer_type_named(const posenc_model *model,

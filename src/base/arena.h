@@ -23,7 +23,8 @@ char *penc_arena_copy(penc_arena *arena, const char *text, size_t length);
 #if defined(__GNUC__)
 __attribute__((format(printf, 2, 3)))
 #endif
-char *penc_arena_print(penc_arena *arena, const char *format, ...);
+char *
+penc_arena_print(penc_arena *arena, const char *format, ...);
 
 void penc_arena_free(penc_arena *arena);
 

@@ -9,13 +9,14 @@
 /* What is known of a model's file while it is read. */
 typedef struct penc_config {
     penc_arena *arena;
-    json_object *root;   /* the whole file */
-    json_object *part;   /* the object that describes the language model; `root` or inside it */
-    json_object *origin; /* GGUF: what a key is called in the file; NULL: as it stands */
-    const char *prefix;  /* how to get there: "" or "text_config." */
+    json_object *root;    /* the whole file */
+    json_object *part;    /* the object that describes the language model; `root` or inside it */
+    json_object *origin;  /* GGUF: what a key is called in the file; NULL: as it stands */
+    const char *prefix;   /* how to get there: "" or "text_config." */
     json_object *implied; /* defaults of the rule, in the file's own spelling */
     penc_rule rule;
-    int known; /* 0: no rule fits */
+    const char *block_in_string; /* the key whose object was written as a text; NULL: none */
+    int known;                   /* 0: no rule fits */
     const char *model_type;
     posenc_error *error;
 } penc_config;

@@ -200,7 +200,8 @@ static void penc_scaling_words(const penc_gguf_reading *reading) {
     penc_json_number(penc_json_get(block, "factor"), &factor, &in_string);
     if (!text && factor > 0.0 && factor != 1.0) { /* a missing type is linear */
         json_object_object_add(block, "rope_type", json_object_new_string("linear"));
-    } else if (text && (strcmp(text, "none") == 0 || (strcmp(text, "linear") == 0 && factor <= 0.0))) {
+    } else if (text &&
+               (strcmp(text, "none") == 0 || (strcmp(text, "linear") == 0 && factor <= 0.0))) {
         json_object_object_add(block, "rope_type", json_object_new_string("default"));
         json_object_object_del(block, "factor");
     }
@@ -240,10 +241,10 @@ static posenc_status penc_gguf_vector(const penc_gguf_reading *reading, const ch
     *list = json_object_new_array();
     for (size_t i = 0; *list && i < tensor.shape[0]; i++) {
         const unsigned char *b = bytes + 4 * i;
-        uint32_t bits = tensor.big_endian ? (uint32_t)b[0] << 24 | (uint32_t)b[1] << 16 |
-                                                (uint32_t)b[2] << 8 | b[3]
-                                          : (uint32_t)b[3] << 24 | (uint32_t)b[2] << 16 |
-                                                (uint32_t)b[1] << 8 | b[0];
+        uint32_t bits =
+            tensor.big_endian
+                ? (uint32_t)b[0] << 24 | (uint32_t)b[1] << 16 | (uint32_t)b[2] << 8 | b[3]
+                : (uint32_t)b[3] << 24 | (uint32_t)b[2] << 16 | (uint32_t)b[1] << 8 | b[0];
         float number;
         memcpy(&number, &bits, sizeof number);
         json_object_array_add(*list, json_object_new_double((double)number));
@@ -268,7 +269,8 @@ static posenc_status penc_factor_tensors(const penc_gguf_reading *reading) {
             penc_put(reading->config, i < 2 ? reading->block : reading->config->root, tensors[i][1],
                      list, tensors[i][0]);
     }
-    if (penc_json_get(reading->block, "short_factor") && !penc_json_get(reading->block, "rope_type"))
+    if (penc_json_get(reading->block, "short_factor") &&
+        !penc_json_get(reading->block, "rope_type"))
         json_object_object_add(reading->block, "rope_type", json_object_new_string("longrope"));
     return POSENC_OK;
 }
@@ -286,12 +288,11 @@ static posenc_status penc_gguf_architecture(penc_gguf_reading *reading) {
                                 config->error);
     if (status)
         return status;
-    reading->architecture = config->model_type =
-        penc_arena_copy(config->arena, text, strlen(text));
+    reading->architecture = config->model_type = penc_arena_copy(config->arena, text, strlen(text));
     config->known = penc_rule_find(config->arena, "gguf", text, &config->rule);
-    return config->arena->failed ? penc_fail(config->error, POSENC_OUT_OF_MEMORY, "model",
-                                             "fit into memory")
-                                 : POSENC_OK;
+    return config->arena->failed
+               ? penc_fail(config->error, POSENC_OUT_OF_MEMORY, "model", "fit into memory")
+               : POSENC_OK;
 }
 
 posenc_status penc_gguf_config(penc_config *config, const penc_gguf *gguf) {
@@ -300,10 +301,10 @@ posenc_status penc_gguf_config(penc_config *config, const penc_gguf *gguf) {
     config->origin = json_object_new_object();
     config->prefix = "";
     config->rule = penc_no_rule;
-    posenc_status status = reading.block && config->root && config->origin
-                               ? penc_gguf_architecture(&reading)
-                               : penc_fail(config->error, POSENC_OUT_OF_MEMORY, "model",
-                                           "fit into memory");
+    posenc_status status =
+        reading.block && config->root && config->origin
+            ? penc_gguf_architecture(&reading)
+            : penc_fail(config->error, POSENC_OUT_OF_MEMORY, "model", "fit into memory");
     size_t keys = sizeof penc_gguf_keys / sizeof *penc_gguf_keys;
     for (size_t i = 0; !status && i < keys; i++)
         status = penc_take_key(&reading, &penc_gguf_keys[i]);

@@ -30,8 +30,8 @@ static posenc_encoding_kind penc_take_switch(penc_config *config, const char *te
         size_t end = strcspn(pairing, "/ ");
         config->rule.pairing = penc_arena_copy(config->arena, pairing, end);
         if (pairing[end] == '/')
-            config->rule.axes = penc_arena_copy(config->arena, pairing + end + 1,
-                                                strcspn(pairing + end + 1, " "));
+            config->rule.axes =
+                penc_arena_copy(config->arena, pairing + end + 1, strcspn(pairing + end + 1, " "));
     }
     return penc_kind_of_word(text, kind < length ? kind : length);
 }

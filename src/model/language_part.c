@@ -8,9 +8,9 @@
 
 /* Where multimodal and composite configurations keep it, first match first. */
 static const char *const penc_part_keys[] = {
-    "text_config",  "thinker_config", "llm_config",     "language_config", "llm_cfg",
-    "lang_config",  "language_model", "decoder_config", "vlm_config",      "decoder",
-    "generator",    "text_encoder",   "encoder",        "encoder_config",
+    "text_config", "thinker_config", "llm_config",     "language_config", "llm_cfg",
+    "lang_config", "language_model", "decoder_config", "vlm_config",      "decoder",
+    "generator",   "text_encoder",   "encoder",        "encoder_config",
 };
 
 enum { PENC_PART_DEPTH = 4 };
@@ -51,7 +51,8 @@ static int penc_step_down(penc_config *config) {
             continue;
         const char *fallback = config->rule.part;
         config->part = inner;
-        config->prefix = penc_arena_print(config->arena, "%s%s.", config->prefix, penc_part_keys[i]);
+        config->prefix =
+            penc_arena_print(config->arena, "%s%s.", config->prefix, penc_part_keys[i]);
         config->known = penc_find_rule(config, inner);
         if (penc_text(inner, "model_type"))
             config->model_type = penc_text(inner, "model_type");
@@ -66,9 +67,9 @@ static int penc_step_down(penc_config *config) {
 
 /* A composite row whose parts are not in the file: the keys of the inner model stand at the top. */
 static void penc_flatten(penc_config *config) {
-    for (int depth = 0; depth < PENC_PART_DEPTH && config->known &&
-                        strcmp(config->rule.kind, "parts") == 0 &&
-                        strcmp(config->rule.part, "-") != 0;
+    for (int depth = 0;
+         depth < PENC_PART_DEPTH && config->known && strcmp(config->rule.kind, "parts") == 0 &&
+         strcmp(config->rule.part, "-") != 0;
          depth++)
         config->known = penc_rule_find(config->arena, "config", config->rule.part, &config->rule);
 }

@@ -6,7 +6,7 @@
 
 int penc_layer_has_no_attention(const char *name) {
     static const char *const names[] = {
-        "linear_attention", "mamba", "mamba2", "conv", "recurrent", "mlp",     "moe", "rnn",
+        "linear_attention", "mamba", "mamba2", "conv",      "recurrent",  "mlp",     "moe", "rnn",
         "linear",           "kda",   "gdn",    "lightning", "short_conv", "moe_mlp", "ssm", "no_op",
     };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
@@ -167,7 +167,8 @@ static char penc_cycle_letter(const penc_cycle *cycle, size_t layer, size_t laye
     /* The one that differs keeps its end of the cycle. */
     int odd_first = cycle->letters[0] != cycle->letters[1];
     int odd = odd_first ? at == 0 : at + 1 == period;
-    return odd ? cycle->letters[odd_first ? 0 : cycle->length - 1] : cycle->letters[odd_first ? 1 : 0];
+    return odd ? cycle->letters[odd_first ? 0 : cycle->length - 1]
+               : cycle->letters[odd_first ? 1 : 0];
 }
 
 static int penc_names_of_cycle(posenc_model *model) {

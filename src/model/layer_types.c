@@ -12,11 +12,11 @@
 typedef struct penc_grouping {
     posenc_model *model;
     posenc_encoding_kind kind;
-    int names_matter;    /* parameters by layer type */
-    const char *nope;    /* the rule's column without its condition */
+    int names_matter;      /* parameters by layer type */
+    const char *nope;      /* the rule's column without its condition */
     json_object *switches; /* no_rope_layers and the like: one number per layer; NULL: none */
-    uint64_t interval;   /* every so-manieth layer does not rotate; 0: none */
-    json_object *bases;  /* one base per layer, 0: none; NULL: no such list */
+    uint64_t interval;     /* every so-manieth layer does not rotate; 0: none */
+    json_object *bases;    /* one base per layer, 0: none; NULL: no such list */
 } penc_grouping;
 
 /* Numbers per layer, such as {"no_rope_layers": [1, 1, 1, 0, ...]}. Returns 0 if there are none. */
@@ -54,8 +54,9 @@ static void penc_read_nope(penc_grouping *grouping) {
         grouping->interval = (uint64_t)(nope[6] - '0');
     else if (!mark && *nope != '@')
         grouping->nope = nope;
-    else if (mark && (penc_json_has(config->part, mark + 1) ? penc_json_get(config->part, mark + 1) != NULL
-                                                   : penc_config_find(config, mark + 1).value != NULL))
+    else if (mark && (penc_json_has(config->part, mark + 1)
+                          ? penc_json_get(config->part, mark + 1) != NULL
+                          : penc_config_find(config, mark + 1).value != NULL))
         grouping->nope = penc_arena_copy(config->arena, nope, (size_t)(mark - nope));
 }
 
@@ -63,11 +64,11 @@ static void penc_read_nope(penc_grouping *grouping) {
 static double penc_rotates(const penc_grouping *grouping, size_t layer) {
     json_object *list = grouping->bases ? grouping->bases : grouping->switches;
     if (list) {
-        json_object *value = layer < json_object_array_length(list)
-                                 ? json_object_array_get_idx(list, layer)
-                                 : NULL;
-        return grouping->bases ? json_object_get_double(value)
-                               : json_object_get_int64(value) != 0 || json_object_get_boolean(value);
+        json_object *value =
+            layer < json_object_array_length(list) ? json_object_array_get_idx(list, layer) : NULL;
+        return grouping->bases
+                   ? json_object_get_double(value)
+                   : json_object_get_int64(value) != 0 || json_object_get_boolean(value);
     }
     if (grouping->interval)
         return (layer + 1) % grouping->interval != 0;
@@ -137,8 +138,8 @@ static void penc_name_types(posenc_model *model, const penc_group_key *keys) {
         if (!name)
             name = keys[i].kind == POSENC_ENCODING_NONE ? "nope" : "attention";
         if (penc_name_is_taken(model, i, name))
-            name = penc_arena_print(&model->arena, "%s_%s", name,
-                                    posenc_encoding_name(keys[i].kind));
+            name =
+                penc_arena_print(&model->arena, "%s_%s", name, posenc_encoding_name(keys[i].kind));
         if (keys[i].base != 0.0)
             name = penc_arena_print(&model->arena, "theta_%.17g", keys[i].base);
         model->types[i].type.name = name ? name : "";
@@ -163,7 +164,8 @@ static posenc_status penc_group(const penc_grouping *grouping) {
             penc_layer_type *type = &model->types[i];
             lists[i] = penc_arena_take(&model->arena, layers, sizeof *lists[i]);
             if (!lists[i])
-                return penc_fail(model->config.error, POSENC_OUT_OF_MEMORY, "model", "fit into memory");
+                return penc_fail(model->config.error, POSENC_OUT_OF_MEMORY, "model",
+                                 "fit into memory");
             type->type.kind = key.kind;
             type->type.layers = lists[i];
             keys[count++] = key;
@@ -184,24 +186,21 @@ static posenc_status penc_group(const penc_grouping *grouping) {
 static int penc_parameters_differ_by_name(const posenc_model *model) {
     const penc_config *config = &model->config;
     const char *place;
-    json_object *parsed = NULL;
-    json_object *block = penc_rope_block_given(config, &parsed, &place);
+    json_object *block = penc_rope_block_given(config, &place);
     json_object *implied = penc_json_get(config->implied, "rope_parameters");
-    int nested =
-        model->layer_names &&
-        (penc_rope_block_is_nested(block, model->layer_names, model->layer_count) ||
-         penc_rope_block_is_nested(implied, model->layer_names, model->layer_count));
-    json_object_put(parsed);
+    int nested = model->layer_names &&
+                 (penc_rope_block_is_nested(block, model->layer_names, model->layer_count) ||
+                  penc_rope_block_is_nested(implied, model->layer_names, model->layer_count));
     return nested || (model->layer_names && strcmp(config->rule.bases, "-") != 0);
 }
 
 posenc_status penc_layer_types_make(posenc_model *model, posenc_encoding_kind kind) {
     penc_grouping grouping = {.model = model, .kind = kind, .nope = "-"};
     uint64_t layers;
-    posenc_status status =
-        penc_config_size(&model->config, "num_hidden_layers", &layers, NULL);
+    posenc_status status = penc_config_size(&model->config, "num_hidden_layers", &layers, NULL);
     if (!status && layers > PENC_MAX_LAYERS)
-        status = penc_fail_size(model->config.error, "num_hidden_layers", layers, "be at most 16384");
+        status =
+            penc_fail_size(model->config.error, "num_hidden_layers", layers, "be at most 16384");
     if (status)
         return status;
     model->layer_count = (size_t)layers;

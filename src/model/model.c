@@ -71,7 +71,8 @@ static posenc_model *penc_model_new(posenc_error *error) {
     return model;
 }
 
-static posenc_status penc_model_give(posenc_model *made, posenc_status status, posenc_model **model) {
+static posenc_status penc_model_give(posenc_model *made, posenc_status status,
+                                     posenc_model **model) {
     made->config.error = NULL;
     if (status)
         posenc_model_free(made);
@@ -115,7 +116,8 @@ posenc_status posenc_model_open(const char *path, posenc_model **model, posenc_e
         status = penc_read_config(made, NULL);
     else if (!status)
         status = found.weights ? penc_read_gguf(made, found.weights)
-                               : penc_fail(error, POSENC_FORMAT, "path", "have a config.json or be a GGUF file");
+                               : penc_fail(error, POSENC_FORMAT, "path",
+                                           "have a config.json or be a GGUF file");
     penc_model_path_free(&found);
     return penc_model_give(made, status, model);
 }
@@ -162,7 +164,8 @@ const posenc_layer_type *posenc_model_layer_type(const posenc_model *model, size
     return index < model->type_count ? &model->types[index].type : NULL;
 }
 
-const posenc_layer_type *posenc_model_layer_type_named(const posenc_model *model, const char *name) {
+const posenc_layer_type *posenc_model_layer_type_named(const posenc_model *model,
+                                                       const char *name) {
     for (size_t i = 0; i < model->type_count; i++) {
         if (strcmp(model->types[i].type.name, name) == 0)
             return &model->types[i].type;

@@ -49,8 +49,8 @@ const posenc_model_value *penc_value_of(const penc_layer_type *type, const char 
 }
 
 /* The block of this type and its place; kind NONE where the file turns the rotation off. */
-static posenc_status penc_build_rope(posenc_model *model, penc_layer_type *type,
-                                     json_object *block, const char *place) {
+static posenc_status penc_build_rope(posenc_model *model, penc_layer_type *type, json_object *block,
+                                     const char *place) {
     const penc_config *config = &model->config;
     int nested = model->layer_names &&
                  penc_rope_block_is_nested(block, model->layer_names, model->layer_count);
@@ -68,7 +68,8 @@ static posenc_status penc_build_rope(posenc_model *model, penc_layer_type *type,
     posenc_model_value base = by_layer ? *by_layer : (posenc_model_value){0};
     posenc_status status = penc_rope_block_make(config, type, own, place, nested);
     if (!status && by_layer) { /* a base of every layer wins over the block's */
-        json_object_object_add(type->block, "rope_theta", json_object_new_double(base.number.as.real));
+        json_object_object_add(type->block, "rope_theta",
+                               json_object_new_double(base.number.as.real));
         penc_add_number(config->arena, type, "rope_theta", base.number.as.real, base.source,
                         base.place);
     }
@@ -93,8 +94,9 @@ static posenc_status penc_build_alibi(const posenc_model *model, penc_layer_type
 /* Relative buckets and clips, where the file has them. */
 static posenc_status penc_build_relative(const posenc_model *model, penc_layer_type *type) {
     static const char *const keys[] = {
-        "relative_attention_num_buckets", "relative_attention_max_distance", "max_relative_positions",
-        "position_buckets", "left_max_position_embeddings", "right_max_position_embeddings",
+        "relative_attention_num_buckets", "relative_attention_max_distance",
+        "max_relative_positions",         "position_buckets",
+        "left_max_position_embeddings",   "right_max_position_embeddings",
     };
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
         double number;
@@ -131,14 +133,13 @@ static posenc_status penc_build_type(posenc_model *model, penc_layer_type *type,
 }
 
 posenc_status penc_model_build(posenc_model *model) {
-    json_object *parsed = NULL;
     const char *place;
+    penc_rope_block_unwrap(&model->config);
     posenc_status status = penc_layer_types_make(model, penc_kind_of(&model->config));
-    json_object *block = penc_rope_block_given(&model->config, &parsed, &place);
+    json_object *block = penc_rope_block_given(&model->config, &place);
     for (size_t i = 0; !status && i < model->type_count; i++)
         status = penc_build_type(model, &model->types[i], block, place);
     if (!status && model->arena.failed)
         status = penc_fail(model->config.error, POSENC_OUT_OF_MEMORY, "model", "fit into memory");
-    json_object_put(parsed);
     return status;
 }

@@ -6,7 +6,7 @@
 #include "posenc/rope_parameters.h"
 
 enum {
-    PENC_MAX_LAYERS = 1 << 14,  /* the deepest models have some hundreds */
+    PENC_MAX_LAYERS = 1 << 14, /* the deepest models have some hundreds */
     PENC_MAX_LAYER_TYPES = 64,
     PENC_MAX_VALUES = 48,
     PENC_MAX_WARNINGS = 64,

@@ -13,17 +13,17 @@ static const struct {
 } penc_columns[] = {
 #define PENC_COLUMN(name)                                                                          \
     { #name, offsetof(penc_rule, name) }
-    PENC_COLUMN(format), PENC_COLUMN(name),     PENC_COLUMN(kind),   PENC_COLUMN(when),
-    PENC_COLUMN(pairing), PENC_COLUMN(axes),    PENC_COLUMN(rotary), PENC_COLUMN(cycle),
-    PENC_COLUMN(bases),  PENC_COLUMN(nope),     PENC_COLUMN(rules),  PENC_COLUMN(stored),
-    PENC_COLUMN(norm),   PENC_COLUMN(bias),     PENC_COLUMN(gguf),   PENC_COLUMN(part),
+    PENC_COLUMN(format),   PENC_COLUMN(name), PENC_COLUMN(kind),   PENC_COLUMN(when),
+    PENC_COLUMN(pairing),  PENC_COLUMN(axes), PENC_COLUMN(rotary), PENC_COLUMN(cycle),
+    PENC_COLUMN(bases),    PENC_COLUMN(nope), PENC_COLUMN(rules),  PENC_COLUMN(stored),
+    PENC_COLUMN(norm),     PENC_COLUMN(bias), PENC_COLUMN(gguf),   PENC_COLUMN(part),
     PENC_COLUMN(defaults), PENC_COLUMN(note),
 #undef PENC_COLUMN
 };
 enum { PENC_COLUMNS = sizeof penc_columns / sizeof *penc_columns };
 
-const penc_rule penc_no_rule = {"config", "", "unknown", "-", "-", "-", "part", "-", "-",
-                                "-",      "-", "-",      "-", "-", "-", "-",    "-", "-"};
+const penc_rule penc_no_rule = {"config", "",  "unknown", "-", "-", "-", "part", "-", "-",
+                                "-",      "-", "-",       "-", "-", "-", "-",    "-", "-"};
 
 /* The table is bytes with a NUL behind them. */
 static const char *penc_table(void) {
@@ -39,7 +39,8 @@ static const char *penc_next_line(const char *line) {
 /* The text of the column in the line, not ended by a NUL. */
 static const char *penc_field(const char *line, size_t column, size_t *length) {
     for (; column; column--)
-        line = strchr(line, '\t') + 1; /* tools/check_models.py holds every row to the same columns */
+        line =
+            strchr(line, '\t') + 1; /* tools/check_models.py holds every row to the same columns */
     *length = strcspn(line, "\t\n");
     return line;
 }
@@ -86,8 +87,12 @@ static int penc_same_letters(const char *name, size_t name_length, const char *c
 }
 
 int penc_rule_find_class(penc_arena *arena, const char *class_name, penc_rule *rule) {
-    static const char *const ends[] = {"ForCausalLM", "LMHeadModel", "ForConditionalGeneration",
-                                       "ForMaskedLM", "ForSequenceClassification", "Model"};
+    static const char *const ends[] = {"ForCausalLM",
+                                       "LMHeadModel",
+                                       "ForConditionalGeneration",
+                                       "ForMaskedLM",
+                                       "ForSequenceClassification",
+                                       "Model"};
     size_t length = strlen(class_name);
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
         size_t end = strlen(ends[i]);
@@ -99,7 +104,8 @@ int penc_rule_find_class(penc_arena *arena, const char *class_name, penc_rule *r
     for (const char *line = penc_table(); (line = penc_next_line(line)) != NULL;) {
         size_t name_length;
         const char *name = penc_field(line, 1, &name_length);
-        if (penc_cell_is(line, 0, "config") && penc_same_letters(name, name_length, class_name, length))
+        if (penc_cell_is(line, 0, "config") &&
+            penc_same_letters(name, name_length, class_name, length))
             return penc_take_rule(arena, line, rule);
     }
     return 0;

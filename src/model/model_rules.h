@@ -8,8 +8,8 @@
 
 /* One row; docs/models.md explains the columns. Texts are "-" where there is nothing to say. */
 typedef struct penc_rule {
-    const char *format, *name, *kind, *when, *pairing, *axes, *rotary, *cycle, *bases, *nope, *rules,
-        *stored, *norm, *bias, *gguf, *part, *defaults, *note;
+    const char *format, *name, *kind, *when, *pairing, *axes, *rotary, *cycle, *bases, *nope,
+        *rules, *stored, *norm, *bias, *gguf, *part, *defaults, *note;
 } penc_rule;
 
 /* Where no row fits: everything is to be found in the file. */

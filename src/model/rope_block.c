@@ -11,27 +11,31 @@
 #include <string.h>
 
 static int penc_is_word(json_object *value, const char *word) {
-    return penc_json_is(value, json_type_string) && strcmp(json_object_get_string(value), word) == 0;
+    return penc_json_is(value, json_type_string) &&
+           strcmp(json_object_get_string(value), word) == 0;
 }
 
-/* An object with something in it; false, 0 and {} are said where there is no scaling. */
-static json_object *penc_block_object(json_object *value, json_object **parsed) {
-    if (penc_json_is(value, json_type_string) && !*parsed) {
+static const char *const penc_block_keys[] = {"rope_scaling", "rope_parameters"};
+
+void penc_rope_block_unwrap(penc_config *config) {
+    for (size_t i = 0; i < sizeof penc_block_keys / sizeof *penc_block_keys; i++) {
+        json_object *value = penc_json_get(config->part, penc_block_keys[i]), *object;
+        if (!penc_json_is(value, json_type_string))
+            continue;
         const char *text = json_object_get_string(value);
-        if (penc_json_parse(text, strlen(text), parsed, NULL))
-            *parsed = NULL;
-        value = *parsed;
+        if (penc_json_parse(text, strlen(text), &object, NULL))
+            continue;
+        json_object_object_add(config->part, penc_block_keys[i], object);
+        config->block_in_string = penc_block_keys[i];
     }
-    return penc_json_is(value, json_type_object) && json_object_object_length(value) ? value : NULL;
 }
 
-json_object *penc_rope_block_given(const penc_config *config, json_object **parsed,
-                                   const char **place) {
-    static const char *const keys[] = {"rope_scaling", "rope_parameters"};
-    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
-        json_object *block = penc_block_object(penc_json_get(config->part, keys[i]), parsed);
-        if (block) {
-            *place = penc_arena_print(config->arena, "%s%s", config->prefix, keys[i]);
+json_object *penc_rope_block_given(const penc_config *config, const char **place) {
+    for (size_t i = 0; i < sizeof penc_block_keys / sizeof *penc_block_keys; i++) {
+        json_object *block = penc_json_get(config->part, penc_block_keys[i]);
+        /* false, 0 and {} are written where there is no scaling */
+        if (penc_json_is(block, json_type_object) && json_object_object_length(block)) {
+            *place = penc_arena_print(config->arena, "%s%s", config->prefix, penc_block_keys[i]);
             return block;
         }
     }
@@ -96,12 +100,12 @@ static void penc_block_set(const penc_config *config, penc_layer_type *type, con
     if (penc_json_number(value, &number, &in_string) && !in_string)
         penc_add_number(config->arena, type, key, number, source, place);
     else
-        penc_add_text(type, key,
-                      value ? penc_arena_print(config->arena, "%s",
-                                               json_object_to_json_string_ext(
-                                                   value, JSON_C_TO_STRING_PLAIN))
-                            : "null",
-                      source, place);
+        penc_add_text(
+            type, key,
+            value ? penc_arena_print(config->arena, "%s",
+                                     json_object_to_json_string_ext(value, JSON_C_TO_STRING_PLAIN))
+                  : "null",
+            source, place);
 }
 
 static void penc_block_set_real(const penc_config *config, penc_layer_type *type, const char *key,
@@ -201,7 +205,8 @@ static json_object *penc_resolve(const penc_config *config, const penc_layer_typ
     }
     penc_found found = {0};
     if (beside)
-        found = implied_too ? penc_config_find(config, beside) : penc_config_find_in_file(config, beside);
+        found = implied_too ? penc_config_find(config, beside)
+                            : penc_config_find_in_file(config, beside);
     if (found.value) {
         *source = found.source;
         *from = found.place;
@@ -221,9 +226,8 @@ static void penc_make_base(const penc_config *config, penc_layer_type *type, jso
         beside = NULL;
         given = NULL;
     }
-    json_object *base =
-        penc_resolve(config, type, given, place, "rope_theta", beside, rule->key != NULL, &source,
-                     &from);
+    json_object *base = penc_resolve(config, type, given, place, "rope_theta", beside,
+                                     rule->key != NULL, &source, &from);
     if (base)
         penc_block_set(config, type, "rope_theta", base, source, from);
     else
@@ -241,8 +245,8 @@ static void penc_make_partial(const penc_config *config, penc_layer_type *type, 
         penc_block_set(config, type, "partial_rotary_factor", partial, source, from);
 }
 
-static void penc_make_sections(const penc_config *config, penc_layer_type *type,
-                               json_object *given, const char *place) {
+static void penc_make_sections(const penc_config *config, penc_layer_type *type, json_object *given,
+                               const char *place) {
     posenc_source source;
     const char *from;
     if (strcmp(config->rule.axes, "-") == 0)
@@ -255,8 +259,8 @@ static void penc_make_sections(const penc_config *config, penc_layer_type *type,
 }
 
 /* The length before the extension. Beside the block it wins over the one inside of a flat block (Phi-3 keeps it there). */
-static void penc_make_original(const penc_config *config, penc_layer_type *type,
-                               json_object *given, const char *place, int nested) {
+static void penc_make_original(const penc_config *config, penc_layer_type *type, json_object *given,
+                               const char *place, int nested) {
     static const char key[] = "original_max_position_embeddings";
     json_object *word = penc_json_get(type->block, "rope_type");
     if (!penc_is_word(word, "yarn") && !penc_is_word(word, "longrope") &&
@@ -272,7 +276,8 @@ static void penc_make_original(const penc_config *config, penc_layer_type *type,
         penc_block_set(config, type, key, inside, POSENC_SOURCE_FILE,
                        penc_config_place(config, place, key));
     else if (implied && !given)
-        penc_block_set(config, type, key, implied, POSENC_SOURCE_IMPLIED, "the model type's scaling");
+        penc_block_set(config, type, key, implied, POSENC_SOURCE_IMPLIED,
+                       "the model type's scaling");
     else if (maximum.value)
         penc_block_set(config, type, key, maximum.value, POSENC_SOURCE_DEFAULTED, maximum.place);
 }

@@ -4,10 +4,11 @@
 
 #include "model/model_object.h"
 
-/* The block of the file: rope_scaling where it says something, else rope_parameters. NULL: neither. A text
- * that holds JSON counts as its object; it is kept in *parsed, which the caller puts. */
-json_object *penc_rope_block_given(const penc_config *config, json_object **parsed,
-                                   const char **place);
+/* Puts the object in place of a text that holds JSON (rope_scaling as a string). */
+void penc_rope_block_unwrap(penc_config *config);
+
+/* The block of the file: rope_scaling where it says something, else rope_parameters. NULL: neither. */
+json_object *penc_rope_block_given(const penc_config *config, const char **place);
 
 /* Whether the block has one entry for each layer type: an object or null under one of `names`. */
 int penc_rope_block_is_nested(json_object *block, const char *const *names, size_t count);
@@ -18,10 +19,10 @@ json_object *penc_rope_block_of_type(json_object *block, const char *name, int n
 
 /* What the rule's column `bases` says of a layer type. */
 typedef struct penc_type_rule {
-    int listed;          /* 0: the column names no types, all share one block */
-    int found;           /* this type is in it */
-    int scaled;          /* a flat block's scaling applies to it */
-    const char *key;     /* where the file has its base; NULL: rope_theta */
+    int listed;      /* 0: the column names no types, all share one block */
+    int found;       /* this type is in it */
+    int scaled;      /* a flat block's scaling applies to it */
+    const char *key; /* where the file has its base; NULL: rope_theta */
 } penc_type_rule;
 penc_type_rule penc_type_rule_of(const penc_config *config, const char *name);
 
@@ -29,7 +30,6 @@ penc_type_rule penc_type_rule_of(const penc_config *config, const char *name);
  * noted. `given` is the file's block for this type (NULL: none), found at `place`; nested: it is under the
  * type's name. */
 posenc_status penc_rope_block_make(const penc_config *config, penc_layer_type *type,
-                                   json_object *given, const char *place,
-                                   int nested);
+                                   json_object *given, const char *place, int nested);
 
 #endif

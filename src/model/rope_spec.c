@@ -107,7 +107,8 @@ static double penc_block_number(const penc_layer_type *type, const char *key) {
 
 static int penc_block_type_is(const penc_layer_type *type, const char *word) {
     json_object *value = penc_json_get(type->block, "rope_type");
-    return penc_json_is(value, json_type_string) && strcmp(json_object_get_string(value), word) == 0;
+    return penc_json_is(value, json_type_string) &&
+           strcmp(json_object_get_string(value), word) == 0;
 }
 
 /* CLVP: max(projection_dim / (2 * heads), 32). */
@@ -131,7 +132,8 @@ static posenc_status penc_rotary_dim(const penc_config *config, penc_layer_type 
     int own_width = strncmp(rotary, "key:", 4) == 0;
     int trailing = strcmp(rotary, "trailing") == 0;
     if (own_width || trailing) {
-        status = penc_config_size(config, trailing ? "qk_rope_head_dim" : rotary + 4, &size, &found);
+        status =
+            penc_config_size(config, trailing ? "qk_rope_head_dim" : rotary + 4, &size, &found);
     }
     if (!status && own_width && strstr(type->type.name, "sliding")) {
         uint64_t swa = 0;
