@@ -7,11 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PENC_ST_WINDOW = 1 << 16 };
-
-/* What a tensor takes in a header at least. */
-static const char penc_st_least_entry[] =
-    "\"\":{\"dtype\":\"F4\",\"shape\":[],\"data_offsets\":[0,0]},";
+enum {
+    PENC_ST_WINDOW = 1 << 16,
+    /* What a tensor takes in a header at least. */
+    PENC_ST_LEAST_ENTRY = sizeof "\"\":{\"dtype\":\"F4\",\"shape\":[],\"data_offsets\":[0,0]}," - 1
+};
 
 static const char penc_st_metadata_key[] = "__metadata__";
 
@@ -33,8 +33,7 @@ static posenc_status penc_st_read_length(penc_safetensors *made, posenc_error *e
     made->header_end = PENC_SAFETENSORS_PREFIX + length;
     if (made->header_end > input->size)
         return penc_input_short(input, input->size, made->header_end, error);
-    made->source.entries =
-        malloc((length / (sizeof penc_st_least_entry - 1) + 1) * sizeof(penc_entry));
+    made->source.entries = malloc((length / PENC_ST_LEAST_ENTRY + 1) * sizeof(penc_entry));
     return made->source.entries
                ? POSENC_OK
                : penc_fail(error, POSENC_OUT_OF_MEMORY, "index", "fit into memory");
