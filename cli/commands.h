@@ -12,6 +12,8 @@
     X(rotate)                                                                                      \
     X(alibi)                                                                                       \
     X(inspect)                                                                                     \
+    X(diagnose)                                                                                    \
+    X(vectors)                                                                                     \
     X(bench)
 
 #define CLI_DECLARE(name) extern const cli_command command_##name;

@@ -20,6 +20,8 @@ typedef struct spec_choice {
     posenc_model *model;                /* of --config */
     const posenc_layer_type *layer_type;
     posenc_frequencies *frequencies;
+    posenc_spec spec; /* what they were made of, and the length */
+    uint64_t seq_len;
     posenc_mode mode;
     posenc_note notes[SPEC_MAX_NOTES]; /* what was defaulted or looks odd */
     size_t note_count;

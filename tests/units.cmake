@@ -44,14 +44,17 @@ find_package(Threads REQUIRED)
 posenc_test(rotate_rows SOURCES oracle.c LIBS mpfr gmp Threads::Threads)
 posenc_test(rotate_output SOURCES oracle.c LIBS mpfr gmp)
 posenc_test(rotate_all SOURCES oracle.c LIBS mpfr gmp)
+find_package(OpenMP QUIET COMPONENTS C) # without it the same test runs in one thread
+posenc_test(rotate_openmp SOURCES oracle.c LIBS mpfr gmp $<$<BOOL:${OpenMP_C_FOUND}>:OpenMP::OpenMP_C>)
 posenc_test(sinusoidal SOURCES oracle.c LIBS mpfr gmp)
 posenc_test(alibi SOURCES oracle.c LIBS mpfr gmp)
 posenc_test(table)
+posenc_test(vectors SOURCES vector_case.c LIBS PkgConfig::JSON_C)
 
 # Once for every CPU level; those that this machine lacks skip by name.
 posenc_test(fast_rows SOURCES ${core})
 posenc_test(rotate_kernels SOURCES ${core})
-foreach(name fast_rows rotate_kernels)
+foreach(name fast_rows rotate_kernels alibi)
   foreach(level scalar neon avx2 avx512 avx512bf16)
     add_test(NAME ${name}_${level} COMMAND test_${name} ${level})
     set_tests_properties(${name}_${level} PROPERTIES ENVIRONMENT "CMOCKA_MESSAGE_OUTPUT=TAP;POSENC_CPU=${level}")
