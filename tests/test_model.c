@@ -13,9 +13,8 @@ static void layers_text(const posenc_layer_type *type, char *text, size_t capaci
         size_t end = i;
         while (end + 1 < type->layer_count && type->layers[end + 1] == type->layers[end] + 1)
             end++;
-        used += (size_t)snprintf(text + used, capacity - used,
-                                 end > i ? "%s%u-%u" : "%s%u", used ? " " : "", type->layers[i],
-                                 type->layers[end]);
+        used += (size_t)snprintf(text + used, capacity - used, end > i ? "%s%u-%u" : "%s%u",
+                                 used ? " " : "", type->layers[i], type->layers[end]);
         i = end + 1;
     }
 }
@@ -44,7 +43,8 @@ static void layers_by_pattern_and_by_list(void **state) {
          "sliding_attention rope 0-2 4-6; full_attention none 3 7; "},
         {"{\"model_type\":\"exaone4\"," DIMS("8") "}",
          "sliding_attention rope 0-2 4-6; full_attention none 3 7; "},
-        {"{\"model_type\":\"exaone4\"," DIMS("8") ",\"sliding_window\":null,\"sliding_window_pattern\":1}",
+        {"{\"model_type\":\"exaone4\"," DIMS(
+             "8") ",\"sliding_window\":null,\"sliding_window_pattern\":1}",
          "all rope 0-7; "},
         {"{\"model_type\":\"exaone4\"," DIMS("8") ",\"sliding_window_pattern\":\"LLG\"}",
          "sliding_attention rope 0-1 3-4 6-7; full_attention none 2 5; "},
@@ -59,19 +59,23 @@ static void layers_by_pattern_and_by_list(void **state) {
          "full_attention rope 0 5 11; sliding_attention rope 1-4 6-10; "},
         {"{\"model_type\":\"muse_glimmer_text\"," DIMS("6") "}",
          "sliding_attention rope 0 2-4; full_attention none 1 5; "},
-        {"{\"model_type\":\"granite_swa\"," DIMS("4") ",\"layer_rope_theta\":[10000,0,10000,500000]}",
+        {"{\"model_type\":\"granite_swa\"," DIMS(
+             "4") ",\"layer_rope_theta\":[10000,0,10000,500000]}",
          "theta_10000 rope 0 2; sliding_attention none 1; theta_500000 rope 3; "},
         {"{\"model_type\":\"gemma2\"," DIMS("4") "}", "all rope 0-3; "},
         {"{\"model_type\":\"lfm2\"," DIMS("4") ",\"full_attn_idxs\":[1,3]}",
          "conv none 0 2; full_attention rope 1 3; "},
         {"{\"model_type\":\"jamba\"," DIMS("4") "}", "all none 0-3; "},
-        {"{\"model_type\":\"zamba2\"," DIMS("3") ",\"use_mem_rope\":true,"
-         "\"layers_block_type\":[\"mamba\",\"hybrid\",\"mamba\"]}",
+        {"{\"model_type\":\"zamba2\"," DIMS(
+             "3") ",\"use_mem_rope\":true,"
+                  "\"layers_block_type\":[\"mamba\",\"hybrid\",\"mamba\"]}",
          "mamba none 0 2; hybrid rope 1; "},
-        {"{\"model_type\":\"olmo3\"," DIMS("8") ",\"rope_parameters\":{\"sliding_attention\":null,"
-         "\"full_attention\":{\"rope_type\":\"default\",\"rope_theta\":500000}}}",
+        {"{\"model_type\":\"olmo3\"," DIMS(
+             "8") ",\"rope_parameters\":{\"sliding_attention\":null,"
+                  "\"full_attention\":{\"rope_type\":\"default\",\"rope_theta\":500000}}}",
          "sliding_attention none 0-2 4-6; full_attention rope 3 7; "},
-        {"{\"model_type\":\"llama\",\"hidden_size\":64,\"num_attention_heads\":2,\"num_hidden_layers\":0}", "all rope ; "},
+        {"{\"model_type\":\"llama\",\"hidden_size\":64,\"num_attention_heads\":2,\"num_hidden_layers\":0}",
+         "all rope ; "},
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         posenc_model *model = model_of(cases[i].json);
@@ -100,13 +104,18 @@ typedef struct spec_case {
 } spec_case;
 
 static const spec_case specs[] = {
-    {"{\"model_type\":\"gpt_neox\",\"hidden_size\":6144,\"num_attention_heads\":64}", "all", 96, 24, 0, "half", 10000, "default"},
+    {"{\"model_type\":\"gpt_neox\",\"hidden_size\":6144,\"num_attention_heads\":64}", "all", 96, 24,
+     0, "half", 10000, "default"},
     {"{\"model_type\":\"gpt_neox\",\"hidden_size\":2560,\"num_attention_heads\":32,\"rotary_pct\":1.0,\"rotary_emb_base\":20000}",
      "all", 80, 80, 0, "half", 20000, "default"},
-    {"{\"model_type\":\"phi\",\"hidden_size\":2560,\"num_attention_heads\":32,\"partial_rotary_factor\":0.4}", "all", 80, 32, 0, "half", 10000, "default"},
-    {"{\"model_type\":\"gptj\",\"n_embd\":4096,\"n_head\":16,\"rotary_dim\":64,\"rope_theta\":5}", "all", 256, 64, 0, "interleaved", 10000, "default"},
-    {"{\"model_type\":\"codegen\",\"n_embd\":1024,\"n_head\":16,\"rotary_dim\":32}", "all", 64, 32, 0, "interleaved", 10000, "default"},
-    {"{\"model_type\":\"cohere\",\"hidden_size\":8192,\"num_attention_heads\":64}", "all", 128, 128, 0, "interleaved", 500000, "default"},
+    {"{\"model_type\":\"phi\",\"hidden_size\":2560,\"num_attention_heads\":32,\"partial_rotary_factor\":0.4}",
+     "all", 80, 32, 0, "half", 10000, "default"},
+    {"{\"model_type\":\"gptj\",\"n_embd\":4096,\"n_head\":16,\"rotary_dim\":64,\"rope_theta\":5}",
+     "all", 256, 64, 0, "interleaved", 10000, "default"},
+    {"{\"model_type\":\"codegen\",\"n_embd\":1024,\"n_head\":16,\"rotary_dim\":32}", "all", 64, 32,
+     0, "interleaved", 10000, "default"},
+    {"{\"model_type\":\"cohere\",\"hidden_size\":8192,\"num_attention_heads\":64}", "all", 128, 128,
+     0, "interleaved", 500000, "default"},
     {"{\"model_type\":\"chatglm\",\"hidden_size\":4096,\"num_attention_heads\":32,\"kv_channels\":128,\"rope_ratio\":500}",
      "all", 128, 64, 0, "interleaved", 5000000, "default"},
     {"{\"model_type\":\"deepseek_v3\",\"num_attention_heads\":128,\"qk_nope_head_dim\":128,\"qk_rope_head_dim\":64}",
@@ -117,8 +126,10 @@ static const spec_case specs[] = {
      "all", 192, 64, 128, "interleaved", 50000, "default"},
     {"{\"model_type\":\"minicpm3\",\"num_attention_heads\":40,\"qk_nope_head_dim\":64,\"qk_rope_head_dim\":32}",
      "all", 96, 32, 64, "half", 10000, "default"},
-    {"{\"model_type\":\"glm4_moe\",\"hidden_size\":5120,\"num_attention_heads\":96,\"head_dim\":128,\"rope_theta\":1000000}", "all", 128, 64, 0, "half", 1000000, "default"},
-    {"{\"model_type\":\"minimax_m2\",\"head_dim\":128,\"num_attention_heads\":48,\"rotary_dim\":64,\"rope_theta\":5000000}", "all", 128, 64, 0, "half", 5000000, "default"},
+    {"{\"model_type\":\"glm4_moe\",\"hidden_size\":5120,\"num_attention_heads\":96,\"head_dim\":128,\"rope_theta\":1000000}",
+     "all", 128, 64, 0, "half", 1000000, "default"},
+    {"{\"model_type\":\"minimax_m2\",\"head_dim\":128,\"num_attention_heads\":48,\"rotary_dim\":64,\"rope_theta\":5000000}",
+     "all", 128, 64, 0, "half", 5000000, "default"},
     {"{\"model_type\":\"qwen3_next\",\"num_hidden_layers\":4,\"hidden_size\":2048,\"num_attention_heads\":16,\"head_dim\":256,\"rope_theta\":10000000}",
      "full_attention", 256, 64, 0, "half", 10000000, "default"},
     {"{\"model_type\":\"gemma3_text\",\"num_hidden_layers\":6,\"hidden_size\":1152,\"num_attention_heads\":4}",
@@ -136,14 +147,16 @@ static const spec_case specs[] = {
     {"{\"model_type\":\"deepseek_v4\",\"num_hidden_layers\":4,\"num_attention_heads\":64,\"head_dim\":512,\"qk_rope_head_dim\":64,"
      "\"max_position_embeddings\":1048576,\"rope_scaling\":{\"type\":\"yarn\",\"factor\":16,\"original_max_position_embeddings\":65536}}",
      "compressed_sparse_attention", 512, 64, 448, "interleaved", 160000, "yarn"},
-    {"{\"model_type\":\"apertus\",\"hidden_size\":4096,\"num_attention_heads\":32}", "all", 128, 128, 0, "half", 12000000, "llama3"},
+    {"{\"model_type\":\"apertus\",\"hidden_size\":4096,\"num_attention_heads\":32}", "all", 128,
+     128, 0, "half", 12000000, "llama3"},
     {"{\"model_type\":\"qwen2_vl\",\"hidden_size\":1536,\"num_attention_heads\":12,\"vision_config\":{\"depth\":32}}",
      "all", 128, 128, 0, "half", 1000000, "default"},
     {"{\"model_type\":\"llava\",\"text_config\":{\"model_type\":\"mistral\",\"hidden_size\":4096,\"num_attention_heads\":32,\"rope_theta\":7}}",
      "all", 128, 128, 0, "half", 7, "default"},
     {"{\"model_type\":\"qwen2_5_omni\",\"thinker_config\":{\"text_config\":{\"model_type\":\"qwen2_5_omni_text\",\"hidden_size\":3584,\"num_attention_heads\":28}}}",
      "all", 128, 128, 0, "half", 1000000, "default"},
-    {"{\"dim\":4096,\"n_layers\":32,\"n_heads\":32,\"n_kv_heads\":8,\"rope_theta\":500000.0,\"model_type\":\"llama\"}", "all", 128, 128, 0, "half", 500000, "default"},
+    {"{\"dim\":4096,\"n_layers\":32,\"n_heads\":32,\"n_kv_heads\":8,\"rope_theta\":500000.0,\"model_type\":\"llama\"}",
+     "all", 128, 128, 0, "half", 500000, "default"},
 };
 
 static void specs_of_released_models(void **state) {
@@ -167,7 +180,8 @@ static void specs_of_released_models(void **state) {
 }
 
 /* Numbers that public reports of faults give (gpt-oss, DeepSeek-V3, HunYuan). */
-static double inv_freq_of(const posenc_layer_type *type, size_t pair, double *factor, double *softmax) {
+static double inv_freq_of(const posenc_layer_type *type, size_t pair, double *factor,
+                          double *softmax) {
     posenc_frequencies *frequencies;
     posenc_error error;
     assert_int_equal(posenc_frequencies_create(&type->spec, 8192, &frequencies, NULL, &error), 0);
@@ -182,18 +196,21 @@ static void frequencies_that_reports_give(void **state) {
     (void)state;
     double factor, softmax;
     posenc_model *model = model_of("{\"model_type\":\"gpt_oss\",\"num_hidden_layers\":2}");
-    assert_true(fabs(inv_freq_of(type_of(model, "all"), 9, &factor, &softmax) - 0.0317056962) < 1e-9);
+    assert_true(fabs(inv_freq_of(type_of(model, "all"), 9, &factor, &softmax) - 0.0317056962) <
+                1e-9);
     assert_true(fabs(factor - 1.346574) < 1e-6);
     posenc_model_free(model);
-    model = model_of("{\"model_type\":\"deepseek_v3\",\"max_position_embeddings\":163840,\"rope_scaling\":"
-                     "{\"type\":\"yarn\",\"factor\":40,\"mscale\":1.0,\"mscale_all_dim\":1.0,"
-                     "\"original_max_position_embeddings\":4096}}");
+    model = model_of(
+        "{\"model_type\":\"deepseek_v3\",\"max_position_embeddings\":163840,\"rope_scaling\":"
+        "{\"type\":\"yarn\",\"factor\":40,\"mscale\":1.0,\"mscale_all_dim\":1.0,"
+        "\"original_max_position_embeddings\":4096}}");
     inv_freq_of(type_of(model, "all"), 0, &factor, &softmax);
     assert_true(factor == 1.0 && fabs(softmax - 1.8738542071) < 1e-9);
     assert_true(type_of(model, "all")->softmax_factor && type_of(model, "all")->output_half);
     posenc_model_free(model);
-    model = model_of("{\"model_type\":\"hunyuan_v1_dense\",\"head_dim\":128,\"num_attention_heads\":32,"
-                     "\"rope_scaling\":{\"type\":\"dynamic\",\"alpha\":1000,\"factor\":1.0}}");
+    model =
+        model_of("{\"model_type\":\"hunyuan_v1_dense\",\"head_dim\":128,\"num_attention_heads\":32,"
+                 "\"rope_scaling\":{\"type\":\"dynamic\",\"alpha\":1000,\"factor\":1.0}}");
     double inv_freq = inv_freq_of(type_of(model, "all"), 1, &factor, &softmax);
     assert_true(fabs(pow(inv_freq, -64.0) / 11158839.92507748 - 1.0) < 1e-12);
     posenc_model_free(model);
@@ -215,12 +232,16 @@ static void kinds(void **state) {
         {"{\"model_type\":\"baichuan\",\"num_attention_heads\":40}", POSENC_ENCODING_ALIBI},
         {"{\"model_type\":\"baichuan\",\"num_attention_heads\":32}", POSENC_ENCODING_ROPE},
         {"{\"model_type\":\"esm\",\"position_embedding_type\":\"rotary\"}", POSENC_ENCODING_ROPE},
-        {"{\"model_type\":\"esm\",\"position_embedding_type\":\"absolute\"}", POSENC_ENCODING_LEARNED},
+        {"{\"model_type\":\"esm\",\"position_embedding_type\":\"absolute\"}",
+         POSENC_ENCODING_LEARNED},
         {"{\"model_type\":\"bert\"}", POSENC_ENCODING_LEARNED},
-        {"{\"model_type\":\"bert\",\"position_embedding_type\":\"relative_key\"}", POSENC_ENCODING_RELATIVE},
+        {"{\"model_type\":\"bert\",\"position_embedding_type\":\"relative_key\"}",
+         POSENC_ENCODING_RELATIVE},
         {"{\"model_type\":\"bert\",\"position_embedding_type\":\"alibi\"}", POSENC_ENCODING_ALIBI},
-        {"{\"model_type\":\"granitemoehybrid\",\"position_embedding_type\":\"rope\"}", POSENC_ENCODING_ROPE},
-        {"{\"model_type\":\"granitemoehybrid\",\"position_embedding_type\":null}", POSENC_ENCODING_NONE},
+        {"{\"model_type\":\"granitemoehybrid\",\"position_embedding_type\":\"rope\"}",
+         POSENC_ENCODING_ROPE},
+        {"{\"model_type\":\"granitemoehybrid\",\"position_embedding_type\":null}",
+         POSENC_ENCODING_NONE},
         {"{\"model_type\":\"t5\"}", POSENC_ENCODING_RELATIVE},
         {"{\"model_type\":\"deberta-v2\"}", POSENC_ENCODING_RELATIVE},
         {"{\"model_type\":\"swin\"}", POSENC_ENCODING_RELATIVE},
@@ -280,8 +301,10 @@ static void bad_texts_are_refused(void **state) {
     } cases[] = {
         {"{", "json", POSENC_FORMAT},
         {"[]", "json", POSENC_FORMAT},
-        {"{\"model_type\":\"llama\",\"num_hidden_layers\":-1}", "num_hidden_layers", POSENC_OUT_OF_RANGE},
-        {"{\"model_type\":\"llama\",\"num_hidden_layers\":1e9}", "num_hidden_layers", POSENC_OUT_OF_RANGE},
+        {"{\"model_type\":\"llama\",\"num_hidden_layers\":-1}", "num_hidden_layers",
+         POSENC_OUT_OF_RANGE},
+        {"{\"model_type\":\"llama\",\"num_hidden_layers\":1e9}", "num_hidden_layers",
+         POSENC_OUT_OF_RANGE},
         {"{\"model_type\":\"llama\",\"num_hidden_layers\":[]}", "num_hidden_layers", POSENC_FORMAT},
         {"{\"model_type\":\"llama\",\"n_head\":2.5}", "n_head", POSENC_OUT_OF_RANGE},
         {"{\"model_type\":\"llama\",\"head_dim\":1e12}", "head_dim", POSENC_OUT_OF_RANGE},
@@ -331,24 +354,58 @@ static void a_wrong_encoding_is_told_by_its_type(void **state) {
 static void wrong_types_anywhere(void **state) {
     (void)state;
     static const char *const keys[] = {
-        "model_type", "architectures", "text_config", "rope_scaling", "rope_parameters", "rope_theta",
-        "layer_types", "no_rope_layers", "layer_rope_theta", "rope_interleave", "head_dim",
-        "num_hidden_layers", "sliding_window_pattern", "attn_config", "rotary", "original_max_position_embeddings",
-        "mrope_section", "partial_rotary_factor", "compress_ratios", "attn_layer_indices",
+        "model_type",
+        "architectures",
+        "text_config",
+        "rope_scaling",
+        "rope_parameters",
+        "rope_theta",
+        "layer_types",
+        "no_rope_layers",
+        "layer_rope_theta",
+        "rope_interleave",
+        "head_dim",
+        "num_hidden_layers",
+        "sliding_window_pattern",
+        "attn_config",
+        "rotary",
+        "original_max_position_embeddings",
+        "mrope_section",
+        "partial_rotary_factor",
+        "compress_ratios",
+        "attn_layer_indices",
     };
-    static const char *const values[] = {"null", "true", "0", "-1", "1e300", "NaN", "\"x\"", "\"\"", "[]", "{}",
-                                         "[[]]", "[null]", "[\"a\",1]", "{\"type\":{}}", "{\"rope_type\":[]}",
-                                         "{\"full_attention\":null}", "{\"full_attention\":{\"rope_theta\":[]}}"};
-    static const char *const types[] = {"llama", "gemma3_text", "qwen2_vl", "smollm3", "deepseek_v4", "granite_swa",
-                                        "bamba", "chatglm", "internlm", "nowhere"};
+    static const char *const values[] = {"null",
+                                         "true",
+                                         "0",
+                                         "-1",
+                                         "1e300",
+                                         "NaN",
+                                         "\"x\"",
+                                         "\"\"",
+                                         "[]",
+                                         "{}",
+                                         "[[]]",
+                                         "[null]",
+                                         "[\"a\",1]",
+                                         "{\"type\":{}}",
+                                         "{\"rope_type\":[]}",
+                                         "{\"full_attention\":null}",
+                                         "{\"full_attention\":{\"rope_theta\":[]}}"};
+    static const char *const types[] = {"llama",       "gemma3_text", "qwen2_vl", "smollm3",
+                                        "deepseek_v4", "granite_swa", "bamba",    "chatglm",
+                                        "internlm",    "nowhere"};
     for (size_t t = 0; t < COUNT_OF(types); t++) {
         for (size_t k = 0; k < COUNT_OF(keys); k++) {
             for (size_t v = 0; v < COUNT_OF(values); v++) {
                 char json[512];
-                snprintf(json, sizeof json, "{\"model_type\":\"%s\",\"hidden_size\":64,\"num_hidden_layers\":3,"
-                         "\"num_attention_heads\":2,\"%s\":%s}", types[t], keys[k], values[v]);
+                snprintf(json, sizeof json,
+                         "{\"model_type\":\"%s\",\"hidden_size\":64,\"num_hidden_layers\":3,"
+                         "\"num_attention_heads\":2,\"%s\":%s}",
+                         types[t], keys[k], values[v]);
                 if (strcmp(keys[k], "model_type") == 0 || strcmp(keys[k], "num_hidden_layers") == 0)
-                    snprintf(json, sizeof json, "{\"hidden_size\":64,\"%s\":%s}", keys[k], values[v]);
+                    snprintf(json, sizeof json, "{\"hidden_size\":64,\"%s\":%s}", keys[k],
+                             values[v]);
                 posenc_model *model;
                 if (!posenc_model_parse(json, strlen(json), NULL, &model, NULL))
                     posenc_model_free(model);

@@ -209,9 +209,10 @@ static void manifests_that_are_wrong_are_refused(void **state) {
 /* None of these may leave the stores or be looked up. */
 static void names_that_are_none_are_only_paths(void **state) {
     (void)state;
-    static const char *const names[] = {"",       "/",     "a/b/c", "../no-such-name",  "x/..",
-                                        "a b",    "x:y:z", "a@b/c", "a:b/c", "org/",
-                                        "/model", "x:",    "x@",    "..",    "~x"};
+    static const char *const names[] = {
+        "",      "/",     "a/b/c", "../no-such-name", "x/..", "a b", "x:y:z",
+        "a@b/c", "a:b/c", "org/",  "/model",          "x:",   "x@",  "..",
+        "~x"};
     clear_environment();
     make(".cache/huggingface/hub/x", "");
     make(".ollama/models/" MANIFESTS "library/x/latest", MODEL("sha256:bb"));

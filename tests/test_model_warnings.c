@@ -5,12 +5,13 @@
 
 /* Files that nothing is wrong with; the rest of a case stands behind them. */
 #define DIMS "\"num_hidden_layers\":4,\"hidden_size\":512,\"num_attention_heads\":8"
-#define LLAMA "{\"model_type\":\"llama\"," DIMS ",\"max_position_embeddings\":4096,\"rope_theta\":10000"
+#define LLAMA                                                                                      \
+    "{\"model_type\":\"llama\"," DIMS ",\"max_position_embeddings\":4096,\"rope_theta\":10000"
 #define LONG(type)                                                                                 \
     "{\"model_type\":\"" type "\"," DIMS ",\"max_position_embeddings\":16384,\"rope_theta\":10000"
 #define YARN "\"rope_type\":\"yarn\",\"factor\":4,\"original_max_position_embeddings\":4096"
 #define MLA                                                                                        \
-    "{\"model_type\":\"deepseek_v3\"," DIMS ",\"qk_nope_head_dim\":32,\"qk_rope_head_dim\":16,"     \
+    "{\"model_type\":\"deepseek_v3\"," DIMS ",\"qk_nope_head_dim\":32,\"qk_rope_head_dim\":16,"    \
     "\"max_position_embeddings\":16384,\"rope_theta\":10000"
 #define LIST16 "[1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1]"
 #define VL                                                                                         \
@@ -28,14 +29,18 @@ static const struct {
     {LLAMA ",\"rope_scaling\":{\"type\":\"linear\",\"rope_type\":\"linear\",\"factor\":2.0}}", ""},
     {LLAMA ",\"head_dim\":64,\"n_layers\":4}", ""},
     {VL ",\"rope_scaling\":{\"type\":\"mrope\",\"mrope_section\":[8,12,12]}}", ""},
-    {VL ",\"rope_scaling\":{\"type\":\"mrope\",\"rope_type\":\"default\",\"mrope_section\":[8,12,12]}}", ""},
+    {VL
+     ",\"rope_scaling\":{\"type\":\"mrope\",\"rope_type\":\"default\",\"mrope_section\":[8,12,12]}}",
+     ""},
     {"{\"model_type\":\"gpt2\",\"n_embd\":768,\"n_head\":12,\"n_layer\":12}", ""},
-    {"{\"model_type\":\"t5\",\"d_model\":512,\"num_heads\":8,\"relative_attention_num_buckets\":32}", ""},
+    {"{\"model_type\":\"t5\",\"d_model\":512,\"num_heads\":8,\"relative_attention_num_buckets\":32}",
+     ""},
 
     /* the model type */
     {"{\"model_type\":\"zorblax\"," DIMS ",\"rope_theta\":10000}", "unknown-model-type"},
     {"{" DIMS ",\"rope_theta\":10000}", "unknown-model-type"},
-    {"{\"architectures\":[\"LlamaForCausalLM\"]," DIMS ",\"rope_theta\":10000}", "model-type-missing"},
+    {"{\"architectures\":[\"LlamaForCausalLM\"]," DIMS ",\"rope_theta\":10000}",
+     "model-type-missing"},
     {LLAMA ",\"head_dim\":63}", "head-dim-differs no-valid-spec"},
     {"{\"model_type\":\"llama\",\"num_attention_heads\":0,\"rope_theta\":10000}", "no-valid-spec"},
 
@@ -47,11 +52,13 @@ static const struct {
      "contradictory-blocks"},
     {LLAMA ",\"n_layer\":5}", "contradictory-spellings"},
     {LLAMA ",\"rotary_emb_base\":500000}", "contradictory-spellings"},
-    {LLAMA ",\"rope_parameters\":{\"rope_type\":\"default\",\"rope_theta\":500000}}", "contradictory-theta"},
+    {LLAMA ",\"rope_parameters\":{\"rope_type\":\"default\",\"rope_theta\":500000}}",
+     "contradictory-theta"},
     {"{\"model_type\":\"phi\"," DIMS ",\"rope_theta\":10000,\"partial_rotary_factor\":0.5,"
      "\"rope_parameters\":{\"rope_type\":\"default\",\"partial_rotary_factor\":0.25}}",
      "contradictory-fraction"},
-    {"{\"model_type\":\"minimax_m2\"," DIMS ",\"head_dim\":64,\"rope_theta\":5000000,\"rotary_dim\":32,"
+    {"{\"model_type\":\"minimax_m2\"," DIMS
+     ",\"head_dim\":64,\"rope_theta\":5000000,\"rotary_dim\":32,"
      "\"partial_rotary_factor\":0.25}",
      "contradictory-fraction"},
     {LONG("llama") ",\"original_max_position_embeddings\":8192,\"rope_scaling\":{" YARN "}}",
@@ -73,10 +80,12 @@ static const struct {
      "head-dim-differs sections-missing"},
 
     /* what is not used */
-    {"{\"model_type\":\"gpt2\",\"rope_scaling\":{\"type\":\"linear\",\"factor\":2}}", "scaling-unread"},
+    {"{\"model_type\":\"gpt2\",\"rope_scaling\":{\"type\":\"linear\",\"factor\":2}}",
+     "scaling-unread"},
     {LLAMA ",\"partial_rotary_factor\":0.5}", "partial-dropped"},
     {MLA ",\"partial_rotary_factor\":0.5}", "partial-dropped"},
-    {LLAMA ",\"rope_scaling\":{\"type\":\"mrope\",\"mrope_section\":[8,12,12]}}", "sections-unread"},
+    {LLAMA ",\"rope_scaling\":{\"type\":\"mrope\",\"mrope_section\":[8,12,12]}}",
+     "sections-unread"},
     {LLAMA ",\"rope_scaling\":{\"type\":\"linear\",\"factor\":2,\"fator\":4}}", "unread-key"},
 
     /* numbers */
@@ -87,14 +96,18 @@ static const struct {
     {LLAMA ",\"rope_scaling\":{\"rope_type\":\"llama3\",\"factor\":8,\"low_freq_factor\":1,"
            "\"high_freq_factor\":4,\"original_max_position_embeddings\":8192}}",
      "original-length-not-below"},
-    {LONG("llama") ",\"rope_scaling\":{\"rope_type\":\"longrope\",\"short_factor\":[1,1],\"long_factor\":[1,1],"
-                   "\"original_max_position_embeddings\":4096}}",
+    {LONG(
+         "llama") ",\"rope_scaling\":{\"rope_type\":\"longrope\",\"short_factor\":[1,1],\"long_factor\":[1,1],"
+                  "\"original_max_position_embeddings\":4096}}",
      "factor-list-length no-valid-spec"},
-    {VL ",\"rope_scaling\":{\"type\":\"mrope\",\"mrope_section\":[8,12,8]}}", "no-valid-spec section-sum"},
+    {VL ",\"rope_scaling\":{\"type\":\"mrope\",\"mrope_section\":[8,12,8]}}",
+     "no-valid-spec section-sum"},
     {LLAMA ",\"layer_types\":[\"full_attention\",\"full_attention\"]}", "layer-list-length"},
-    {"{\"model_type\":\"smollm3\"," DIMS ",\"rope_theta\":10000,\"no_rope_layers\":[1,1]}", "layer-list-length"},
+    {"{\"model_type\":\"smollm3\"," DIMS ",\"rope_theta\":10000,\"no_rope_layers\":[1,1]}",
+     "layer-list-length"},
     {LLAMA ",\"rope_scaling\":{\"type\":\"linear\",\"factor\":\"2\"}}", "number-in-string"},
-    {LLAMA ",\"rope_scaling\":\"{\\\"type\\\":\\\"linear\\\",\\\"factor\\\":2}\"}", "scaling-in-string"},
+    {LLAMA ",\"rope_scaling\":\"{\\\"type\\\":\\\"linear\\\",\\\"factor\\\":2}\"}",
+     "scaling-in-string"},
     {LONG("phi3") ",\"original_max_position_embeddings\":4096,\"rope_scaling\":{\"type\":\"su\","
                   "\"short_factor\":" LIST16 ",\"long_factor\":" LIST16 "}}",
      "legacy-type-name shift-magnitude two-frequency-lists"},
@@ -108,17 +121,22 @@ static const struct {
     {MLA ",\"rope_scaling\":{" YARN ",\"mscale\":1.0,\"mscale_all_dim\":1.0}}", "softmax-factor"},
     {MLA ",\"rope_scaling\":{" YARN ",\"mscale_all_dim\":1.0}}",
      "magnitude-twice shift-magnitude softmax-factor"},
-    {"{\"model_type\":\"llama\"," DIMS ",\"rope_parameters\":{\"rope_theta\":500000}}", "theta-inside-only"},
-    {LONG("llama") ",\"rope_scaling\":{" YARN ",\"truncate\":false}}", "not-truncated shift-magnitude"},
-    {LONG("llama") ",\"rope_scaling\":{" YARN ",\"attention_factor\":1.0}}", "own-attention-factor"},
+    {"{\"model_type\":\"llama\"," DIMS ",\"rope_parameters\":{\"rope_theta\":500000}}",
+     "theta-inside-only"},
+    {LONG("llama") ",\"rope_scaling\":{" YARN ",\"truncate\":false}}",
+     "not-truncated shift-magnitude"},
+    {LONG("llama") ",\"rope_scaling\":{" YARN ",\"attention_factor\":1.0}}",
+     "own-attention-factor"},
     {LONG("llama") ",\"rope_scaling\":{" YARN ",\"beta_fast\":64}}", "own-betas shift-magnitude"},
     {LLAMA ",\"rope_scaling\":{\"type\":\"dynamic\",\"factor\":2}}", "dynamic-base"},
     {LONG("llama") ",\"rope_scaling\":{" YARN "}}", "shift-magnitude"},
     {"{\"model_type\":\"nanochat\"," DIMS ",\"rope_theta\":10000}", "conjugate-turn"},
-    {LLAMA ",\"partial_rotary_factor\":0.5,\"rope_scaling\":{\"type\":\"linear\",\"factor\":2}}", "llama-partial"},
+    {LLAMA ",\"partial_rotary_factor\":0.5,\"rope_scaling\":{\"type\":\"linear\",\"factor\":2}}",
+     "llama-partial"},
     {"{\"model_type\":\"t5\",\"d_model\":512,\"num_heads\":8,\"relative_attention_max_distance\":256}",
      "bucket-distance"},
-    {"{\"model_type\":\"xverse\"," DIMS ",\"num_key_value_heads\":2,\"rope_theta\":10000}", "grouped-permutation"},
+    {"{\"model_type\":\"xverse\"," DIMS ",\"num_key_value_heads\":2,\"rope_theta\":10000}",
+     "grouped-permutation"},
 };
 
 static void one_fault_one_warning(void **state) {

@@ -200,8 +200,7 @@ static void penc_scaling_words(const penc_gguf_reading *reading) {
     penc_json_number(penc_json_get(block, "factor"), &factor, &in_string);
     if (!text && factor > 0.0 && factor != 1.0) { /* a missing type is linear */
         json_object_object_add(block, "rope_type", json_object_new_string("linear"));
-    } else if (text &&
-               (strcmp(text, "none") == 0 || (strcmp(text, "linear") == 0 && factor <= 0.0))) {
+    } else if (text && strcmp(text, "none") == 0) {
         json_object_object_add(block, "rope_type", json_object_new_string("default"));
         json_object_object_del(block, "factor");
     }

@@ -9,7 +9,8 @@
  * type. */
 #define PENC_WARNING_LIST(MODEL, TYPE, ANY)                                                        \
     /* the model type */                                                                           \
-    MODEL(unknown_model_type, "Say the pairing yourself (--pairing), or add a row to data/models.tsv.") \
+    MODEL(unknown_model_type,                                                                      \
+          "Say the pairing yourself (--pairing), or add a row to data/models.tsv.")                \
     MODEL(model_type_missing, "Write model_type into the file.")                                   \
     TYPE(no_valid_spec, "Mend the keys that the message names.")                                   \
     /* keys that contradict one another */                                                         \
@@ -46,14 +47,16 @@
     /* known to be read differently */                                                             \
     TYPE(magnitude_twice, "Apply the magnitude in one place only.")                                \
     TYPE(softmax_factor, "Multiply the softmax scale by the softmax factor beside cos and sin.")   \
-    TYPE(theta_inside_only, "Read rope_theta inside of rope_parameters; older readers look beside it.") \
+    TYPE(theta_inside_only,                                                                        \
+         "Read rope_theta inside of rope_parameters; older readers look beside it.")               \
     TYPE(not_truncated, "Use an engine that reads truncate; llama.cpp rounds the ramp's ends.")    \
     TYPE(own_attention_factor, "Check the engine's attention factor; llama.cpp computes its own.") \
     TYPE(own_betas, "Check the engine's betas; llama.cpp takes 32 and 1 for most architectures.")  \
     TYPE(dynamic_base, "Cache keys before they are rotated, or fix the length.")                   \
     TYPE(two_frequency_lists, "Rotate the cached keys again when the length crosses the limit.")   \
     TYPE(shift_magnitude, "Shift cached keys without the attention factor.")                       \
-    TYPE(frequency_factors, "Divide the frequencies by the tensor; check that the engine reads it.") \
+    TYPE(frequency_factors,                                                                        \
+         "Divide the frequencies by the tensor; check that the engine reads it.")                  \
     TYPE(conjugate_turn, "Turn by the negative angle, q and k alike.")                             \
     TYPE(llama_partial, "Do not convert it to GGUF as llama: llama.cpp refuses it.")               \
     ANY(bucket_distance, "Use an engine that reads relative_attention_max_distance.")              \

@@ -168,7 +168,11 @@ static void penc_make_scaling(const penc_config *config, penc_layer_type *type, 
     const char *from = penc_arena_print(config->arena, "rules of %s",
                                         config->known ? config->rule.name : "nobody");
     const char *word = penc_type_word(config, given);
-    if (word) {
+    if (word && config->origin && !penc_json_has(given, "factor") &&
+        (strcmp(word, "linear") == 0 || strcmp(word, "yarn") == 0)) {
+        penc_block_set_word(config, type, "rope_type", "default", POSENC_SOURCE_IMPLIED,
+                            "llama.cpp scales by 1 where there is no factor");
+    } else if (word) {
         const char *key = penc_json_get(given, "rope_type") ? "rope_type" : "type";
         penc_block_set_word(config, type, "rope_type", word, POSENC_SOURCE_FILE,
                             penc_config_place(config, place, key));

@@ -10,7 +10,8 @@ int penc_number_in(json_object *object, const char *key, double *number) {
 
 int penc_scaled_by(const penc_layer_type *type, const char *word) {
     json_object *value = penc_json_get(type->block, "rope_type");
-    return penc_json_is(value, json_type_string) && strcmp(json_object_get_string(value), word) == 0;
+    return penc_json_is(value, json_type_string) &&
+           strcmp(json_object_get_string(value), word) == 0;
 }
 
 int penc_file_number(const penc_layer_type *type, const char *name, double *number) {

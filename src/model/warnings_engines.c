@@ -14,16 +14,22 @@ const char *penc_warn_magnitude_twice(const posenc_model *model, const penc_laye
     int scales = penc_number_in(type->block, "mscale", &scale) ||
                  penc_number_in(type->block, "mscale_all_dim", &all);
     if (given && strcmp(model->format, "gguf") == 0)
-        return penc_say(model, "rope.scaling.attn_factor is %s, and llama.cpp's operation multiplies by YaRN's magnitude itself",
-                        penc_show(model, factor));
+        return penc_say(
+            model,
+            "rope.scaling.attn_factor is %s, and llama.cpp's operation multiplies by YaRN's magnitude itself",
+            penc_show(model, factor));
     if (given && scales)
-        return penc_say(model, "attention_factor %s stands beside mscale: those who compute the magnitude apply it again",
-                        penc_show(model, factor));
+        return penc_say(
+            model,
+            "attention_factor %s stands beside mscale: those who compute the magnitude apply it again",
+            penc_show(model, factor));
     double own = penc_attention_factor(type);
-    if (type->type.softmax_factor && own != 1.0 && penc_number_in(type->block, "mscale_all_dim", &all) &&
-        all != 0.0)
-        return penc_say(model, "cos and sin are multiplied by %s, and the softmax scale carries a magnitude too",
-                        penc_show(model, own));
+    if (type->type.softmax_factor && own != 1.0 &&
+        penc_number_in(type->block, "mscale_all_dim", &all) && all != 0.0)
+        return penc_say(
+            model,
+            "cos and sin are multiplied by %s, and the softmax scale carries a magnitude too",
+            penc_show(model, own));
     return NULL;
 }
 
@@ -36,9 +42,10 @@ const char *penc_warn_softmax_factor(const posenc_model *model, const penc_layer
         return NULL;
     double factor = posenc_frequencies_softmax_factor(frequencies);
     posenc_frequencies_destroy(frequencies);
-    return factor == 1.0 ? NULL
-                         : penc_say(model, "this model multiplies its softmax scale by %s beside cos and sin",
-                                    penc_show(model, factor));
+    return factor == 1.0
+               ? NULL
+               : penc_say(model, "this model multiplies its softmax scale by %s beside cos and sin",
+                          penc_show(model, factor));
 }
 
 /* transformers 5 writes it into the block; readers of the time before look beside it and fall to 10000. */
@@ -75,10 +82,9 @@ const char *penc_warn_own_betas(const posenc_model *model, const penc_layer_type
         return NULL;
     penc_number_in(type->block, "beta_fast", &fast);
     penc_number_in(type->block, "beta_slow", &slow);
-    return fast == 32.0 && slow == 1.0
-               ? NULL
-               : penc_say(model, "YaRN's betas are %s and %s, not 32 and 1", penc_show(model, fast),
-                          penc_show(model, slow));
+    return fast == 32.0 && slow == 1.0 ? NULL
+                                       : penc_say(model, "YaRN's betas are %s and %s, not 32 and 1",
+                                                  penc_show(model, fast), penc_show(model, slow));
 }
 
 const char *penc_warn_dynamic_base(const posenc_model *model, const penc_layer_type *type) {
@@ -86,8 +92,9 @@ const char *penc_warn_dynamic_base(const posenc_model *model, const penc_layer_t
     if (type->type.invalid || !scaling || scaling->type != POSENC_SCALING_DYNAMIC ||
         scaling->dynamic == POSENC_DYNAMIC_ALPHA)
         return NULL;
-    return penc_say(model, "the base grows with the length, so that cached keys carry an older one; "
-                           "llama.cpp has no dynamic scaling");
+    return penc_say(model,
+                    "the base grows with the length, so that cached keys carry an older one; "
+                    "llama.cpp has no dynamic scaling");
 }
 
 const char *penc_warn_two_frequency_lists(const posenc_model *model, const penc_layer_type *type) {
@@ -95,8 +102,9 @@ const char *penc_warn_two_frequency_lists(const posenc_model *model, const penc_
     if (!penc_scaled_by(type, "longrope") || type->type.invalid ||
         !penc_number_in(type->block, "original_max_position_embeddings", &original))
         return NULL;
-    return penc_say(model, "sequences above %s positions use other frequencies; llama.cpp chooses by "
-                           "the context's capacity instead",
+    return penc_say(model,
+                    "sequences above %s positions use other frequencies; llama.cpp chooses by "
+                    "the context's capacity instead",
                     penc_show(model, original));
 }
 
@@ -104,8 +112,10 @@ const char *penc_warn_shift_magnitude(const posenc_model *model, const penc_laye
     double factor = penc_attention_factor(type);
     if (factor == 1.0)
         return NULL;
-    return penc_say(model, "cos and sin carry the factor %s; llama.cpp applies it again at every shift of its cache",
-                    penc_show(model, factor));
+    return penc_say(
+        model,
+        "cos and sin carry the factor %s; llama.cpp applies it again at every shift of its cache",
+        penc_show(model, factor));
 }
 
 const char *penc_warn_frequency_factors(const posenc_model *model, const penc_layer_type *type) {
@@ -117,15 +127,16 @@ const char *penc_warn_frequency_factors(const posenc_model *model, const penc_la
 
 const char *penc_warn_conjugate_turn(const posenc_model *model, const penc_layer_type *type) {
     return type->type.conjugate
-               ? penc_say(model, "this model turns by the negative angle: same scores, other vectors")
+               ? penc_say(model,
+                          "this model turns by the negative angle: same scores, other vectors")
                : NULL;
 }
 
 /* LlamaModel.permute moves whole heads, and llama, deci, falcon and llama-embed refuse a part. */
 const char *penc_warn_llama_partial(const posenc_model *model, const penc_layer_type *type) {
     const posenc_spec *spec = &type->type.spec;
-    const char *gguf = strcmp(model->format, "gguf") == 0 ? model->config.rule.name
-                                                          : model->config.rule.gguf;
+    const char *gguf =
+        strcmp(model->format, "gguf") == 0 ? model->config.rule.name : model->config.rule.gguf;
     static const char *const names[] = {"llama", "deci", "falcon", "llama-embed"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         if (!type->type.invalid && strcmp(gguf, names[i]) == 0 && spec->rotary_dim &&
@@ -152,6 +163,7 @@ const char *penc_warn_grouped_permutation(const posenc_model *model, const penc_
     if ((strcmp(name, "baichuan") != 0 && strcmp(name, "xverse") != 0) || heads == kv_heads ||
         heads == kv_heads * kv_heads || type->type.kind != POSENC_ENCODING_ROPE)
         return NULL;
-    return penc_say(model, "%zu heads share %zu k heads; llama.cpp's converter of this model permutes k by %zu",
-                    heads, kv_heads, kv_heads ? heads / kv_heads : 0);
+    return penc_say(
+        model, "%zu heads share %zu k heads; llama.cpp's converter of this model permutes k by %zu",
+        heads, kv_heads, kv_heads ? heads / kv_heads : 0);
 }

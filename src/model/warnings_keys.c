@@ -61,8 +61,8 @@ const char *penc_warn_contradictory_type(const posenc_model *model, const penc_l
             return penc_say(model, "rope_type is %s but type is %s in %s", word, old, keys[i]);
         json_object_object_foreach(block, name, inner) {
             if (penc_types_differ(inner, &word, &old))
-                return penc_say(model, "rope_type is %s but type is %s in %s.%s", word, old, keys[i],
-                                name);
+                return penc_say(model, "rope_type is %s but type is %s in %s.%s", word, old,
+                                keys[i], name);
         }
     }
     return NULL;
@@ -76,8 +76,8 @@ static const char *penc_first_difference(json_object *a, json_object *b) {
         int in_string = 0;
         if (!value || !other)
             continue;
-        int numbers = penc_json_number(value, &x, &in_string) &&
-                      penc_json_number(other, &y, &in_string);
+        int numbers =
+            penc_json_number(value, &x, &in_string) && penc_json_number(other, &y, &in_string);
         if (numbers ? x != y : !json_object_equal(value, other))
             return key;
     }
@@ -151,7 +151,8 @@ const char *penc_warn_contradictory_fraction(const posenc_model *model,
     if ((double)(uint64_t)(head_dim * fraction) == rotary)
         return NULL;
     return penc_say(model, "rotary_dim is %s but partial_rotary_factor %s of head_dim %s makes %s",
-                    penc_show(model, rotary), penc_show(model, fraction), penc_show(model, head_dim),
+                    penc_show(model, rotary), penc_show(model, fraction),
+                    penc_show(model, head_dim),
                     penc_show(model, (double)(uint64_t)(head_dim * fraction)));
 }
 

@@ -27,12 +27,17 @@ const char *penc_warn_theta_missing(const posenc_model *model, const penc_layer_
         penc_word_in(model->config.rule.rules, "fixed-base"))
         return NULL;
     if (base != 10000.0)
-        return penc_say(model, "the file gives no rope_theta; the model type implies %s, but many readers fall to 10000",
-                        penc_show(model, base));
+        return penc_say(
+            model,
+            "the file gives no rope_theta; the model type implies %s, but many readers fall to 10000",
+            penc_show(model, base));
     if (type->max_positions > 8192 && penc_scaled_by(type, "default") &&
         !penc_type_rule_of(&model->config, type->type.name).listed)
-        return penc_say(model, "the file gives no rope_theta and falls to 10000, which is short for %" PRIu64 " positions",
-                        type->max_positions);
+        return penc_say(
+            model,
+            "the file gives no rope_theta and falls to 10000, which is short for %" PRIu64
+            " positions",
+            type->max_positions);
     return NULL;
 }
 
@@ -50,8 +55,9 @@ const char *penc_warn_fraction_missing(const posenc_model *model, const penc_lay
     if (!value || value->source == POSENC_SOURCE_FILE || value->number.as.real == 1.0 ||
         penc_scaled_by(type, "proportional") || strcmp(model->config.rule.rotary, "part") != 0)
         return NULL;
-    return penc_say(model, "the file does not say that only %s of the head rotates; the model type implies it",
-                    value->text);
+    return penc_say(
+        model, "the file does not say that only %s of the head rotates; the model type implies it",
+        value->text);
 }
 
 const char *penc_warn_factor_missing(const posenc_model *model, const penc_layer_type *type) {
@@ -99,18 +105,22 @@ const char *penc_warn_partial_dropped(const posenc_model *model, const penc_laye
     if (!penc_file_number(type, "partial_rotary_factor", &fraction) || fraction == 1.0)
         return NULL;
     if (strcmp(rotary, "mla") == 0)
-        return penc_say(model, "partial_rotary_factor %s is not for the rotary part of latent attention: qk_rope_head_dim is its width",
-                        penc_show(model, fraction));
+        return penc_say(
+            model,
+            "partial_rotary_factor %s is not for the rotary part of latent attention: qk_rope_head_dim is its width",
+            penc_show(model, fraction));
     if (strcmp(rotary, "whole") != 0 || !penc_scaled_by(type, "default"))
         return NULL;
-    return penc_say(model, "partial_rotary_factor is %s, but this model type rotates the whole head",
+    return penc_say(model,
+                    "partial_rotary_factor is %s, but this model type rotates the whole head",
                     penc_show(model, fraction));
 }
 
 const char *penc_warn_sections_unread(const posenc_model *model, const penc_layer_type *type) {
     if (strcmp(model->config.rule.axes, "-") != 0 || !penc_json_get(type->given, "mrope_section"))
         return NULL;
-    return penc_say(model, "mrope_section is given, but this model type has one position for each token");
+    return penc_say(model,
+                    "mrope_section is given, but this model type has one position for each token");
 }
 
 /* ---- Lengths ---- */
@@ -134,7 +144,8 @@ const char *penc_warn_factor_below_1(const posenc_model *model, const penc_layer
     double factor;
     if (!penc_number_in(type->block, "factor", &factor) || factor <= 0.0 || factor >= 1.0)
         return NULL;
-    return penc_say(model, "the factor is %s, which shortens the context", penc_show(model, factor));
+    return penc_say(model, "the factor is %s, which shortens the context",
+                    penc_show(model, factor));
 }
 
 const char *penc_warn_original_length_not_below(const posenc_model *model,
@@ -183,7 +194,8 @@ const char *penc_warn_section_sum(const posenc_model *model, const penc_layer_ty
     size_t pairs = penc_pairs_of(type);
     if (!list || !pairs || sum == (int64_t)pairs)
         return NULL;
-    return penc_say(model, "mrope_section adds up to %" PRId64 ", but %zu pairs rotate", sum, pairs);
+    return penc_say(model, "mrope_section adds up to %" PRId64 ", but %zu pairs rotate", sum,
+                    pairs);
 }
 
 const char *penc_warn_layer_list_length(const posenc_model *model, const penc_layer_type *type) {
@@ -205,6 +217,6 @@ const char *penc_warn_alpha_beside_factor(const posenc_model *model, const penc_
     if (!penc_scaled_by(type, "dynamic") || !penc_number_in(type->block, "alpha", &alpha) ||
         !penc_number_in(type->block, "factor", &factor))
         return NULL;
-    return penc_say(model, "alpha %s fixes the base; factor %s is not used", penc_show(model, alpha),
-                    penc_show(model, factor));
+    return penc_say(model, "alpha %s fixes the base; factor %s is not used",
+                    penc_show(model, alpha), penc_show(model, factor));
 }
