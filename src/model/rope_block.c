@@ -214,7 +214,7 @@ static json_object *penc_resolve(const penc_config *config, const penc_layer_typ
     if (found.value) {
         *source = found.source;
         *from = found.place;
-        return penc_of_layer(type, found.value);
+        return found.value;
     }
     *source = POSENC_SOURCE_IMPLIED;
     *from = penc_arena_print(config->arena, "rules of %s", config->known ? config->rule.name : "");
@@ -233,7 +233,7 @@ static void penc_make_base(const penc_config *config, penc_layer_type *type, jso
     json_object *base = penc_resolve(config, type, given, place, "rope_theta", beside,
                                      rule->key != NULL, &source, &from);
     if (base)
-        penc_block_set(config, type, "rope_theta", base, source, from);
+        penc_block_set(config, type, "rope_theta", penc_of_layer(type, base), source, from);
     else
         penc_block_set_real(config, type, "rope_theta", 10000.0, POSENC_SOURCE_DEFAULTED,
                             "no key gives it");
@@ -246,7 +246,8 @@ static void penc_make_partial(const penc_config *config, penc_layer_type *type, 
     json_object *partial = penc_resolve(config, type, given, place, "partial_rotary_factor",
                                         "partial_rotary_factor", 0, &source, &from);
     if (partial)
-        penc_block_set(config, type, "partial_rotary_factor", partial, source, from);
+        penc_block_set(config, type, "partial_rotary_factor", penc_of_layer(type, partial), source,
+                       from);
 }
 
 static void penc_make_sections(const penc_config *config, penc_layer_type *type, json_object *given,
