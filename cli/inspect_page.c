@@ -71,6 +71,19 @@ static void put_pairs(const posenc_spec *spec) {
     put_line("pairing", text);
 }
 
+static void put_head(const posenc_spec *spec) {
+    char text[128];
+    if (spec->rotary_dim == spec->head_dim)
+        snprintf(text, sizeof text, "%zu channels, all rotate", spec->head_dim);
+    else
+        snprintf(text, sizeof text, "%zu channels, %zu rotate from channel %zu on", spec->head_dim,
+                 spec->rotary_dim, spec->rotary_start);
+    put_line("head", text);
+    number_text(spec->base, text);
+    put_line("base", text);
+    put_line("scaling", posenc_scaling_name(spec->scaling->type));
+}
+
 static void put_axes(const posenc_axes *axes) {
     static const char *const orders[] = {"chunked", "interleaved", "alternating", "ernie",
                                          "listed"};
@@ -85,6 +98,7 @@ static void put_axes(const posenc_axes *axes) {
 static void put_facts(const posenc_layer_type *type, const inspect_facts *facts) {
     char text[256];
     size_t pairs = posenc_frequencies_pairs(facts->frequencies);
+    put_head(posenc_frequencies_spec(facts->frequencies));
     put_pairs(posenc_frequencies_spec(facts->frequencies));
     if (type->output_half)
         put_line("", "the rotated channels are written in halves: only q . k is kept");
@@ -121,22 +135,18 @@ static void put_facts(const posenc_layer_type *type, const inspect_facts *facts)
     }
 }
 
+/* Name, value, where it is from: on one line if it fits, else the place on a line of its own. */
 static void put_values(const posenc_layer_type *type) {
     for (size_t i = 0; i < type->value_count; i++) {
         const posenc_model_value *value = &type->values[i];
-        char text[160];
-        size_t length = strlen(value->text);
-        snprintf(text, sizeof text, "%.60s%s", value->text, length > 60 ? " ..." : "");
-        if (strlen(value->name) + strlen(text) > 40) { /* a line of its own */
-            printf("  %s %s\n%42s", value->name, text, "");
-        } else {
-            printf("  %-20s%-18s  ", value->name, text);
-            if (strlen(value->name) >= 20 || length > 18)
-                printf("\n%42s", "");
-        }
-        char from[256];
-        snprintf(from, sizeof from, "%s: %s", posenc_source_name(value->source), value->place);
-        put_wrapped(from, 42, 44);
+        const char *source = posenc_source_name(value->source);
+        int length = printf("  %-33s%-13.30s%s %s", value->name, value->text,
+                            strlen(value->text) > 30 ? "..." : "", source);
+        size_t place = strlen(value->place);
+        if ((size_t)length + 2 + place <= WIDTH)
+            printf(": %s\n", value->place);
+        else
+            printf("\n      %s\n", value->place);
     }
 }
 

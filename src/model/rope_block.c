@@ -97,15 +97,15 @@ static void penc_block_set(const penc_config *config, penc_layer_type *type, con
     double number;
     int in_string = 0;
     json_object_object_add(type->block, key, json_object_get(value));
-    if (penc_json_number(value, &number, &in_string) && !in_string)
+    if (penc_json_number(value, &number, &in_string) && !in_string) {
         penc_add_number(config->arena, type, key, number, source, place);
-    else
-        penc_add_text(
-            type, key,
-            value ? penc_arena_print(config->arena, "%s",
-                                     json_object_to_json_string_ext(value, JSON_C_TO_STRING_PLAIN))
-                  : "null",
-            source, place);
+        return;
+    }
+    const char *text = penc_json_is(value, json_type_string)
+                           ? json_object_get_string(value)
+                           : json_object_to_json_string_ext(value, JSON_C_TO_STRING_PLAIN);
+    penc_add_text(type, key, text ? penc_arena_copy(config->arena, text, strlen(text)) : "null",
+                  source, place);
 }
 
 static void penc_block_set_real(const penc_config *config, penc_layer_type *type, const char *key,

@@ -347,6 +347,19 @@ static void penc_note_rule(const penc_config *config, penc_layer_type *type, con
                       penc_arena_print(config->arena, "rules of %s", config->rule.name));
 }
 
+/* "yes", "no", or the key that says it. */
+static void penc_note_bias(const penc_config *config, penc_layer_type *type) {
+    const char *bias = config->rule.bias;
+    if (strcmp(bias, "yes") == 0 || strcmp(bias, "no") == 0) {
+        penc_note_rule(config, type, "qk_bias", bias);
+        return;
+    }
+    penc_found found = penc_config_find(config, bias);
+    if (penc_json_is(found.value, json_type_boolean))
+        penc_add_text(type, "qk_bias", json_object_get_boolean(found.value) ? "yes" : "no",
+                      found.source, found.place);
+}
+
 posenc_status penc_rope_spec_make(const posenc_model *model, penc_layer_type *type) {
     const penc_config *config = &model->config;
     posenc_spec start = POSENC_SPEC_INIT;
@@ -364,7 +377,7 @@ posenc_status penc_rope_spec_make(const posenc_model *model, penc_layer_type *ty
         type->type.spec.head_dim = 0;
     type->type.softmax_factor = penc_word_in(config->rule.rules, "mla-softmax");
     penc_note_rule(config, type, "qk_norm", config->rule.norm);
-    penc_note_rule(config, type, "qk_bias", config->rule.bias);
+    penc_note_bias(config, type);
     penc_note_rule(config, type, "checkpoint", config->rule.stored);
     penc_note_rule(config, type, "gguf", config->rule.gguf);
     return config->arena->failed ? penc_no_memory(config) : POSENC_OK;
