@@ -10,6 +10,18 @@ static posenc_status penc_no_memory(const penc_config *config) {
     return penc_fail(config->error, POSENC_OUT_OF_MEMORY, "model", "fit into memory");
 }
 
+/* The error's sentence is why the type has no spec. */
+static posenc_status penc_make_invalid(const penc_config *config, penc_layer_type *type,
+                                       const posenc_error *error) {
+    size_t length = posenc_error_text(error, NULL, 0);
+    char *sentence = penc_arena_take(config->arena, length + 1, 1);
+    if (!sentence)
+        return penc_no_memory(config);
+    posenc_error_text(error, sentence, length + 1);
+    type->type.invalid = sentence;
+    return POSENC_OK;
+}
+
 /* The key and its value into the list. */
 static void penc_note_size(const penc_config *config, penc_layer_type *type, const char *name,
                            uint64_t size, const penc_found *found) {
@@ -250,8 +262,9 @@ static posenc_status penc_apply_divisors(const penc_config *config, penc_layer_t
         !penc_type_rule_of(config, type->type.name).scaled)
         return POSENC_OK;
     plain.scaling = NULL;
-    if (posenc_frequencies_create(&plain, 1, &frequencies, NULL, &error))
-        return POSENC_OK; /* penc_check tells why */
+    posenc_status status = posenc_frequencies_create(&plain, 1, &frequencies, NULL, &error);
+    if (status) /* penc_check tells what is wrong with it */
+        return status == POSENC_OUT_OF_MEMORY ? penc_no_memory(config) : POSENC_OK;
     size_t pairs = posenc_frequencies_pairs(frequencies);
     double *inv_freq = penc_arena_take(config->arena, pairs, sizeof *inv_freq);
     if (pairs != json_object_array_length(found.value))
@@ -290,15 +303,8 @@ static posenc_status penc_take_block(const posenc_model *model, penc_layer_type 
         status = posenc_rope_parameters_apply(type->parameters, spec, NULL, &error);
     if (status == POSENC_OUT_OF_MEMORY)
         return penc_no_memory(config);
-    if (status) {
-        size_t length = posenc_error_text(&error, NULL, 0);
-        char *sentence = penc_arena_take(config->arena, length + 1, 1);
-        if (!sentence)
-            return penc_no_memory(config);
-        posenc_error_text(&error, sentence, length + 1);
-        type->type.invalid = sentence;
-        return POSENC_OK;
-    }
+    if (status)
+        return penc_make_invalid(config, type, &error);
     posenc_scaling *scaling = penc_arena_take(config->arena, 1, sizeof *scaling);
     posenc_axes *axes = penc_arena_take(config->arena, 1, sizeof *axes);
     if (!scaling || !axes)
@@ -325,19 +331,16 @@ static posenc_status penc_take_block(const posenc_model *model, penc_layer_type 
 }
 
 /* What the library itself says of the finished spec. */
-static void penc_check(const penc_config *config, penc_layer_type *type) {
+static posenc_status penc_check(const penc_config *config, penc_layer_type *type) {
     posenc_frequencies *frequencies = NULL;
     posenc_error error;
     uint64_t length = type->max_positions ? type->max_positions : 1;
-    if (!posenc_frequencies_create(&type->type.spec, length, &frequencies, NULL, &error)) {
-        posenc_frequencies_destroy(frequencies);
-        return;
-    }
-    size_t size = posenc_error_text(&error, NULL, 0);
-    char *sentence = penc_arena_take(config->arena, size + 1, 1);
-    if (sentence)
-        posenc_error_text(&error, sentence, size + 1);
-    type->type.invalid = sentence ? sentence : "it does not fit into memory";
+    posenc_status status =
+        posenc_frequencies_create(&type->type.spec, length, &frequencies, NULL, &error);
+    posenc_frequencies_destroy(frequencies);
+    if (status == POSENC_OUT_OF_MEMORY)
+        return penc_no_memory(config);
+    return status ? penc_make_invalid(config, type, &error) : POSENC_OK;
 }
 
 static void penc_note_rule(const penc_config *config, penc_layer_type *type, const char *name,
@@ -372,7 +375,9 @@ posenc_status penc_rope_spec_make(const posenc_model *model, penc_layer_type *ty
     if (status)
         return status;
     if (!type->type.invalid)
-        penc_check(config, type);
+        status = penc_check(config, type);
+    if (status)
+        return status;
     if (type->type.invalid)
         type->type.spec.head_dim = 0;
     type->type.softmax_factor = penc_word_in(config->rule.rules, "mla-softmax");

@@ -26,14 +26,21 @@ const char *penc_show(const posenc_model *model, double number) {
     return penc_say(model, "%.10g", number);
 }
 
-double penc_attention_factor(const penc_layer_type *type) {
+posenc_frequencies *penc_frequencies_of(const posenc_model *model, const penc_layer_type *type) {
     posenc_frequencies *frequencies = NULL;
     posenc_error error;
     uint64_t length = type->max_positions ? type->max_positions : 1;
-    if (type->type.invalid ||
-        posenc_frequencies_create(&type->type.spec, length, &frequencies, NULL, &error))
-        return 1.0;
-    double factor = posenc_frequencies_attention_factor(frequencies, POSENC_MODE_EXACT);
+    if (type->type.invalid)
+        return NULL;
+    if (posenc_frequencies_create(&type->type.spec, length, &frequencies, NULL, &error))
+        model->config.arena->failed |= error.status == POSENC_OUT_OF_MEMORY;
+    return frequencies;
+}
+
+double penc_attention_factor(const posenc_model *model, const penc_layer_type *type) {
+    posenc_frequencies *frequencies = penc_frequencies_of(model, type);
+    double factor =
+        frequencies ? posenc_frequencies_attention_factor(frequencies, POSENC_MODE_EXACT) : 1.0;
     posenc_frequencies_destroy(frequencies);
     return factor;
 }

@@ -19,7 +19,10 @@ const char *penc_show(const posenc_model *model, double number);
 /* A sentence in the model's memory. */
 #define penc_say(model, ...) penc_arena_print((model)->config.arena, __VA_ARGS__)
 
-/* The frequencies' attention factor; 1 without a valid spec. */
-double penc_attention_factor(const penc_layer_type *type);
+/* The frequencies at the model's own length; NULL without a valid spec or memory (penc_warn tells). */
+posenc_frequencies *penc_frequencies_of(const posenc_model *model, const penc_layer_type *type);
+
+/* Their attention factor; 1 without them. */
+double penc_attention_factor(const posenc_model *model, const penc_layer_type *type);
 
 #endif

@@ -23,7 +23,7 @@ const char *penc_warn_magnitude_twice(const posenc_model *model, const penc_laye
             model,
             "attention_factor %s stands beside mscale: those who compute the magnitude apply it again",
             penc_show(model, factor));
-    double own = penc_attention_factor(type);
+    double own = penc_attention_factor(model, type);
     if (type->type.softmax_factor && own != 1.0 &&
         penc_number_in(type->block, "mscale_all_dim", &all) && all != 0.0)
         return penc_say(
@@ -34,11 +34,9 @@ const char *penc_warn_magnitude_twice(const posenc_model *model, const penc_laye
 }
 
 const char *penc_warn_softmax_factor(const posenc_model *model, const penc_layer_type *type) {
-    posenc_frequencies *frequencies = NULL;
-    posenc_error error;
-    uint64_t length = type->max_positions ? type->max_positions : 1;
-    if (!type->type.softmax_factor || type->type.invalid ||
-        posenc_frequencies_create(&type->type.spec, length, &frequencies, NULL, &error))
+    posenc_frequencies *frequencies =
+        type->type.softmax_factor ? penc_frequencies_of(model, type) : NULL;
+    if (!frequencies)
         return NULL;
     double factor = posenc_frequencies_softmax_factor(frequencies);
     posenc_frequencies_destroy(frequencies);
@@ -109,7 +107,7 @@ const char *penc_warn_two_frequency_lists(const posenc_model *model, const penc_
 }
 
 const char *penc_warn_shift_magnitude(const posenc_model *model, const penc_layer_type *type) {
-    double factor = penc_attention_factor(type);
+    double factor = penc_attention_factor(model, type);
     if (factor == 1.0)
         return NULL;
     return penc_say(

@@ -207,8 +207,12 @@ const char *penc_warn_unread_key(const posenc_model *model, const penc_layer_typ
     posenc_rope_parameters *parameters = NULL;
     const char *message = NULL;
     const char *text = json_object_to_json_string_ext(type->block, JSON_C_TO_STRING_PLAIN);
-    if (type->type.invalid ||
-        posenc_rope_parameters_parse(text, strlen(text), &parameters, &list, NULL))
+    posenc_status status =
+        type->type.invalid
+            ? POSENC_FORMAT
+            : posenc_rope_parameters_parse(text, strlen(text), &parameters, &list, NULL);
+    model->config.arena->failed |= status == POSENC_OUT_OF_MEMORY;
+    if (status)
         return NULL;
     for (size_t i = 0; i < list.count && i < 8; i++) {
         if (notes[i].kind == POSENC_NOTE_UNKNOWN_KEY)
