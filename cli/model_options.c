@@ -79,12 +79,16 @@ static int take_spec(const cli_arguments *arguments, uint64_t head_dim,
     if (type->invalid)
         return cli_fail(arguments, "%s: no valid spec for the layers %s: %s", path, type->name,
                         type->invalid);
-    if (head_dim && head_dim != type->spec.head_dim)
+    *spec = type->spec;
+    if (type->spec.rotary_start && head_dim == type->spec.rotary_dim) {
+        spec->head_dim = spec->rotary_dim; /* latent attention: the rotary part alone */
+        spec->rotary_start = 0;
+    }
+    if (head_dim && head_dim != spec->head_dim)
         return cli_fail(
             arguments,
             "the heads of %s have %zu channels but the array's head_dim axis has %" PRIu64, path,
-            type->spec.head_dim, head_dim);
-    *spec = type->spec;
+            spec->head_dim, head_dim);
     return refuse_others(arguments, type);
 }
 

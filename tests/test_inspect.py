@@ -116,6 +116,18 @@ def test_folders_and_rotation():
     assert "32 channels" in run("rotate", folder / "q.npy", "-o", folder / "a.npy", "--config", folder, status=2)
 
 
+def test_the_rotary_part_of_latent_attention_alone():
+    path = write("mla.json", {"model_type": "deepseek_v3", "num_attention_heads": 4, "qk_nope_head_dim": 16, "qk_rope_head_dim": 8})
+    folder = Path(FOLDER.name)
+    q = np.random.default_rng(2).standard_normal((5, 3, 24)).astype(np.float32)
+    np.save(folder / "q.npy", q)
+    np.save(folder / "part.npy", q[..., 16:])
+    run("rotate", folder / "q.npy", "-o", folder / "a.npy", "--config", path)
+    run("rotate", folder / "part.npy", "-o", folder / "b.npy", "--config", path)
+    turned = np.load(folder / "a.npy")
+    assert (turned[..., :16] == q[..., :16]).all() and (turned[..., 16:] == np.load(folder / "b.npy")).all()
+
+
 def test_errors_say_what_to_do():
     path = write("gemma.json", GEMMA)
     several = run("frequencies", "--config", path, status=2)

@@ -155,6 +155,13 @@ static const spec_case specs[] = {
      "all", 128, 128, 0, "half", 7, "default"},
     {"{\"model_type\":\"qwen2_5_omni\",\"thinker_config\":{\"text_config\":{\"model_type\":\"qwen2_5_omni_text\",\"hidden_size\":3584,\"num_attention_heads\":28}}}",
      "all", 128, 128, 0, "half", 1000000, "default"},
+    {"{\"dim\":4096,\"n_layers\":32,\"n_heads\":32,\"n_kv_heads\":8,\"rope_theta\":500000.0,\"use_scaled_rope\":true}",
+     "all", 128, 128, 0, "interleaved", 500000, "llama3"},
+    {"{\"dim\":5120,\"n_layers\":40,\"head_dim\":128,\"n_heads\":32,\"rope_theta\":1000000000.0,\"yarn\":{\"factor\":36,\"beta\":32,"
+     "\"alpha\":1,\"original_max_position_embeddings\":8192,\"apply_scale\":false}}",
+     "all", 128, 128, 0, "interleaved", 1e9, "yarn"},
+    {"{\"dim\":7168,\"n_layers\":61,\"n_heads\":128,\"qk_rope_head_dim\":64,\"qk_nope_head_dim\":128,\"rope_theta\":10000}",
+     "all", 192, 64, 128, "interleaved", 10000, "default"},
     {"{\"dim\":4096,\"n_layers\":32,\"n_heads\":32,\"n_kv_heads\":8,\"rope_theta\":500000.0,\"model_type\":\"llama\"}",
      "all", 128, 128, 0, "half", 500000, "default"},
 };

@@ -41,6 +41,9 @@ static const struct {
     {"{" DIMS ",\"rope_theta\":10000}", "unknown-model-type"},
     {"{\"architectures\":[\"LlamaForCausalLM\"]," DIMS ",\"rope_theta\":10000}",
      "model-type-missing"},
+    {"{\"model_type\":\"new\"," DIMS ",\"rope_theta\":10000,\"position_embedding_type\":\"rope\","
+     "\"rope_scaling\":{\"type\":\"ntk\",\"factor\":8}}",
+     "no-valid-spec"},
     {LLAMA ",\"head_dim\":63}", "head-dim-differs no-valid-spec"},
     {"{\"model_type\":\"llama\",\"num_attention_heads\":0,\"rope_theta\":10000}", "no-valid-spec"},
 

@@ -3,6 +3,7 @@
 
 #include "base/fail.h"
 #include "formats/json_file.h"
+#include "model/params_json.h"
 
 #include <string.h>
 
@@ -75,11 +76,16 @@ static void penc_flatten(penc_config *config) {
 }
 
 posenc_status penc_language_part(penc_config *config, const char *model_type) {
+    const char *params = model_type ? NULL : penc_params_rule(config->root);
     config->part = config->root;
     config->prefix = "";
     config->rule = penc_no_rule;
     config->model_type = model_type ? model_type : penc_text(config->root, "model_type");
-    if (model_type)
+    if (params) {
+        config->model_type = params;
+        config->known = penc_rule_find(config->arena, "config", params, &config->rule);
+        penc_params_translate(config);
+    } else if (model_type)
         config->known = penc_rule_find(config->arena, "config", model_type, &config->rule);
     else
         config->known = penc_find_rule(config, config->root);

@@ -168,7 +168,8 @@ static void penc_make_scaling(const penc_config *config, penc_layer_type *type, 
     const char *from = penc_arena_print(config->arena, "rules of %s",
                                         config->known ? config->rule.name : "nobody");
     const char *word = penc_type_word(config, given);
-    if (word && config->origin && !penc_json_has(given, "factor") &&
+    int is_gguf = strcmp(config->rule.format, "gguf") == 0;
+    if (word && is_gguf && !penc_json_has(given, "factor") &&
         (strcmp(word, "linear") == 0 || strcmp(word, "yarn") == 0)) {
         penc_block_set_word(config, type, "rope_type", "default", POSENC_SOURCE_IMPLIED,
                             "llama.cpp scales by 1 where there is no factor");
@@ -323,6 +324,16 @@ static void penc_apply_rotary_block(const penc_config *config, penc_layer_type *
                             "no key gives it");
 }
 
+/* Phi-3.5-MoE writes the attention factor of either list; those that were released are the same. */
+static void penc_apply_phimoe(const penc_config *config, penc_layer_type *type) {
+    json_object *factor = penc_json_get(type->block, "long_mscale");
+    if (!penc_is_word(penc_json_get(type->block, "rope_type"), "longrope") || !factor)
+        return;
+    penc_block_set(config, type, "attention_factor", factor, POSENC_SOURCE_FILE, "long_mscale");
+    json_object_object_del(type->block, "short_mscale");
+    json_object_object_del(type->block, "long_mscale");
+}
+
 static void penc_apply_named_rules(const penc_config *config, penc_layer_type *type) {
     const char *rules = config->rule.rules;
     if (penc_word_in(rules, "qwen-ntk"))
@@ -331,6 +342,8 @@ static void penc_apply_named_rules(const penc_config *config, penc_layer_type *t
         penc_apply_ratio(config, type);
     if (penc_word_in(rules, "internlm"))
         penc_apply_rotary_block(config, type);
+    if (penc_word_in(rules, "phimoe"))
+        penc_apply_phimoe(config, type);
     if (penc_word_in(rules, "no-magnitude") &&
         penc_is_word(penc_json_get(type->block, "rope_type"), "yarn") &&
         !penc_json_get(type->block, "attention_factor"))

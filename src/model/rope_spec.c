@@ -317,6 +317,10 @@ static posenc_status penc_take_block(const posenc_model *model, penc_layer_type 
     if (status)
         return status;
     const char *order = config->rule.axes;
+    if (penc_word_in(config->rule.rules, "gte-ntk") && scaling->type == POSENC_SCALING_NTK)
+        type->type.invalid =
+            "GTE's ntk is no ntk of others: base * factor, and one more division by "
+            "factor^(2/rotary_dim)";
     if (strcmp(order, "special") == 0) {
         type->type.invalid = "its positions are no whole numbers on axes that a spec expresses";
     } else if (strcmp(order, "grid") == 0 || strcmp(order, "strided") == 0) {
