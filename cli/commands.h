@@ -13,6 +13,7 @@
     X(alibi)                                                                                       \
     X(detect)                                                                                      \
     X(compare)                                                                                     \
+    X(inspect)                                                                                     \
     X(diagnose)                                                                                    \
     X(vectors)                                                                                     \
     X(bench)
