@@ -80,6 +80,12 @@ static int read_powers(detect_job *job) {
     return CLI_DONE;
 }
 
+/* Whether the weights use another pairing than programs assume by the model's name. */
+static int contradicts(const detect_job *job) {
+    posenc_detected found = job->judgement.both.verdict;
+    return found && job->facts.implied && found != job->facts.implied;
+}
+
 static void print_json_evidence(const char *key, const posenc_pair_evidence *evidence) {
     json_open(key, '{');
     json_string("pairing", posenc_detected_name(evidence->verdict));
@@ -122,6 +128,11 @@ static int print_json(const detect_job *job) {
     json_integer("exact_signs", (int64_t)j->exact_signs);
     json_string("format", job->facts.format);
     json_string("model_type", job->facts.model_type);
+    if (job->facts.implied)
+        json_string("implied", posenc_detected_name(job->facts.implied));
+    else
+        json_null("implied");
+    json_boolean("contradicts", contradicts(job));
     int status = print_json_layers(job);
     json_close();
     json_end();
@@ -152,10 +163,26 @@ static void print_answer(const detect_job *job) {
         printf("undetermined: the weights do not show which channels rotate together\n");
 }
 
+/* What programs make of the model's name, which did not enter. */
+static void print_implied(const detect_job *job) {
+    const char *implied = posenc_detected_name(job->facts.implied);
+    const char *name = *job->facts.model_type ? job->facts.model_type : job->facts.format;
+    if (contradicts(job))
+        printf(
+            "CONTRADICTION: programs that go by the name %s rotate %s pairs; these weights are not\n"
+            "for them\n",
+            name, implied);
+    else if (job->facts.implied && job->judgement.both.verdict)
+        printf("which is what programs that go by the name %s do\n", name);
+    else if (job->facts.implied)
+        printf("programs that go by the name %s rotate %s pairs\n", name, implied);
+}
+
 static int print_text(const detect_job *job) {
     posenc_error error;
     size_t layers = posenc_pair_powers_count(job->powers);
     print_answer(job);
+    print_implied(job);
     printf("\n%s%s%s, %zu layers, %zu heads (%zu of k), head_dim %zu\n\n", job->facts.format,
            *job->facts.model_type ? ", " : "", job->facts.model_type, layers, job->shape.heads,
            job->shape.kv_heads ? job->shape.kv_heads : job->shape.heads, job->shape.head_dim);
@@ -200,9 +227,10 @@ const cli_command command_detect = {
     1,
     "which pairing trained q/k weights use",
     "Tells from the numbers of the q and k projections alone which channels of a head\n"
-    "rotate together: neither names nor metadata enter. PATH is a safetensors file or\n"
-    "index, a GGUF or llama2.c file, a model folder, or a name in a local cache. The\n"
-    "exit status is 1 if the answer is undetermined.\n\n"
+    "rotate together. Names and metadata do not enter; what they imply is shown beside\n"
+    "the answer, and a contradiction is named. PATH is a safetensors file or index, a\n"
+    "GGUF or llama2.c file, a model folder, or a name in a local cache. The exit status\n"
+    "is 1 if the answer is undetermined.\n\n"
     "  posenc detect models/Llama-3.2-1B\n"
     "  posenc detect weights.safetensors --heads 32 --kv-heads 8 --head-dim 128",
     options,

@@ -273,6 +273,34 @@ def test_gguf_and_its_keys():
         compare(answer, layers)
 
 
+def test_contradictions_with_the_models_name():
+    """Rows of the powers of a model that was trained with half pairs, under names that imply either pairing."""
+    with np.load(ROOT / "data/pairing/own_trained.npz") as arrays:
+        powers = [rows for key, rows in arrays.items() if key.startswith("mha32_step800 ")]
+    sides = [[np.pad(np.sqrt(p.reshape(-1, 1)), ((0, 0), (0, 31))) for p in np.split(rows, 2)] for rows in powers]
+    folder = PLACE / "named"
+    folder.mkdir()
+    for name, implied in (("llama", "interleaved"), ("qwen2", "half")):
+        tensors = {f"blk.{n}.attn_{x}.weight": ("F32", w.shape, as_bytes(w, "F32")[0])
+                   for n, pair in enumerate(sides) for x, w in zip("qk", pair)}
+        write_gguf(folder / "named.gguf", {"general.architecture": name, f"{name}.embedding_length": 128,
+                                           f"{name}.block_count": 3, f"{name}.attention.head_count": 4}, tensors)
+        answer = detect(folder / "named.gguf")
+        assert answer["pairing"] == "half" and answer["implied"] == implied, answer
+        assert answer["contradicts"] == (implied != "half")
+        assert ("CONTRADICTION" in run(folder / "named.gguf").stdout) == answer["contradicts"]
+    (folder / "named.gguf").unlink()
+    write_safetensors(folder / "model.safetensors", {
+        f"model.layers.{n}.self_attn.{x}_proj.weight": entry(w)[0] for n, pair in enumerate(sides) for x, w in
+        zip("qk", pair)})
+    for name, implied in (("llama", "half"), ("gptj", "interleaved"), ("nobody_knows", None)):
+        (folder / "config.json").write_text(json.dumps({"model_type": name, "hidden_size": 128, "n_embd": 128,
+                                                        "num_attention_heads": 4, "n_head": 4, "rotary_dim": 32}))
+        answer = detect(folder)
+        assert (answer["pairing"], answer["implied"], answer["model_type"]) == ("half", implied, name), answer
+        assert answer["contradicts"] == (implied == "interleaved")
+
+
 def test_some_layers_only():
     path = write_model("few.safetensors", plain)
     for count, chosen in ((1, [1]), (2, [0, 2]), (3, [0, 1, 2]), (9, [0, 1, 2])):

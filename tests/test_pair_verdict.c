@@ -68,8 +68,8 @@ static void test_deviations(void **state) {
     static const struct {
         double total, residual;
         int claim;
-    } cases[] = {{20, 20, 1},   {6, 5.9, 1},  {5.9, 6, 1},    {5.9, 5.9, 0},
-                 {0, 6, 1},     {-5.9, 6, 1}, {6, -5.9, 1},   {0, 0, 0}};
+    } cases[] = {{20, 20, 1}, {6, 5.9, 1},  {5.9, 6, 1},  {5.9, 5.9, 0},
+                 {0, 6, 1},   {-5.9, 6, 1}, {6, -5.9, 1}, {0, 0, 0}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         evidence e = enough();
         set_deviations(&e, cases[i].total, cases[i].residual);

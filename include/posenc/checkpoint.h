@@ -114,12 +114,15 @@ typedef struct posenc_checkpoint_facts {
     char format[16]; /* "GGUF", "safetensors", "llama2.c" */
     char model_type
         [64]; /* the configuration's model_type or the GGUF's architecture, cut; "" if it says none */
+    posenc_detected
+        implied; /* the pairing that programs assume by that name (posenc/model.h); UNDETERMINED: none */
 } posenc_checkpoint_facts;
 
-/* Reads the shape of a checkpoint's attention from the keys of its GGUF file, its llama2.c header, or the config.json
- * beside its weights. `path` is as in posenc_pair_powers_read. Numbers that nothing gives stay 0, so that the caller
- * can fill them in; rotary_dim is set where a key gives it. `facts` may be NULL. Fails with IO, FORMAT or
- * OUT_OF_RANGE (a key that is no such number). */
+/* Reads the shape of a checkpoint's attention: from its GGUF keys or the config.json beside its weights, as
+ * posenc_model_open understands them; from a llama2.c header; else from the keys heads, kv_heads, head_dim and
+ * rotary_dim of a safetensors file's metadata. `path` is as in posenc_pair_powers_read. What nothing tells stays 0, so
+ * that the caller can fill it in. Of several layer types with rotary encoding the first one counts. `facts` may be
+ * NULL. Fails with IO, FORMAT, OUT_OF_RANGE or OUT_OF_MEMORY. */
 POSENC_API POSENC_CHECKED posenc_status posenc_attention_shape_read(const char *path,
                                                                     posenc_attention_shape *shape,
                                                                     posenc_checkpoint_facts *facts,

@@ -79,7 +79,7 @@ static double penc_pair_nats(const posenc_pair_evidence *evidence, posenc_detect
 }
 
 void penc_pair_conclude(const penc_pair_ratios *ratios, const penc_pair_signs *signs,
-                               posenc_judgement *judgement) {
+                        posenc_judgement *judgement) {
     posenc_pair_evidence *sides[PENC_SIDES] = {&judgement->both, &judgement->q, &judgement->k};
     const double(*fit)[PENC_PAIRINGS] = ratios->likelihood;
     int differ = fmax(fit[0][1], fit[1][0]) > fmax(fit[0][0], fit[1][1]);
