@@ -21,6 +21,7 @@ posenc_test(no_memory SOURCES ${core} ${POSENC_FORMAT_SOURCES} LIBS PkgConfig::J
 posenc_test(readers_no_memory SOURCES ${core} ${POSENC_FORMAT_SOURCES} LIBS PkgConfig::JSON_C ${short_memory})
 posenc_test(entry_list SOURCES ${model} LIBS PkgConfig::JSON_C)
 posenc_test(gguf SOURCES ${model} LIBS PkgConfig::JSON_C)
+posenc_test(gguf_refused SOURCES ${model} LIBS PkgConfig::JSON_C)
 posenc_test(json SOURCES ${model} LIBS PkgConfig::JSON_C)
 posenc_test(safetensors SOURCES ${model} LIBS PkgConfig::JSON_C)
 posenc_test(tensor_set SOURCES ${model} LIBS PkgConfig::JSON_C)
