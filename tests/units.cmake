@@ -50,6 +50,7 @@ posenc_test(rotate_openmp SOURCES oracle.c LIBS mpfr gmp $<$<BOOL:${OpenMP_C_FOU
 posenc_test(sinusoidal SOURCES oracle.c LIBS mpfr gmp)
 posenc_test(alibi SOURCES oracle.c LIBS mpfr gmp)
 posenc_test(table)
+posenc_test(compare_sides)
 posenc_test(diagnosis)
 posenc_test(vectors SOURCES vector_case.c LIBS PkgConfig::JSON_C)
 
