@@ -12,6 +12,7 @@
     X(rotate)                                                                                      \
     X(alibi)                                                                                       \
     X(inspect)                                                                                     \
+    X(compare)                                                                                     \
     X(diagnose)                                                                                    \
     X(vectors)                                                                                     \
     X(bench)

@@ -15,12 +15,16 @@ posenc_test(contracts SOURCES contracts.c ladders.c oracle.c ${core} LIBS mpfr g
 posenc_test(kernel_contracts SOURCES contracts.c ladders.c oracle.c ${core} LIBS mpfr gmp)
 posenc_test(base SOURCES oracle.c ${core} LIBS mpfr gmp)
 # --wrap reaches only what is linked into the test itself.
-file(GLOB POSENC_MODEL_SOURCES CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/formats/*.c
-  ${PROJECT_SOURCE_DIR}/src/model/*.c)
-posenc_test(no_memory SOURCES ${core} ${PROJECT_SOURCE_DIR}/src/base/arena.c ${POSENC_MODEL_SOURCES}
-  LIBS PkgConfig::JSON_C -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=realloc -Wl,--wrap=free)
+file(GLOB POSENC_FORMAT_SOURCES CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/formats/*.c)
+file(GLOB POSENC_MODEL_SOURCES CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/model/*.c)
+set(short_memory -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=realloc -Wl,--wrap=free)
+posenc_test(no_memory
+  SOURCES ${core} ${PROJECT_SOURCE_DIR}/src/base/arena.c ${POSENC_FORMAT_SOURCES} ${POSENC_MODEL_SOURCES}
+  LIBS PkgConfig::JSON_C ${short_memory})
 target_include_directories(test_no_memory PRIVATE ${PROJECT_BINARY_DIR}/generated)
 add_dependencies(test_no_memory models_table)
+posenc_test(readers_no_memory SOURCES ${core} ${POSENC_FORMAT_SOURCES} LIBS PkgConfig::JSON_C ${short_memory})
+posenc_test(entry_list SOURCES ${model} LIBS PkgConfig::JSON_C)
 posenc_test(gguf SOURCES ${model} LIBS PkgConfig::JSON_C)
 posenc_test(json SOURCES ${model} LIBS PkgConfig::JSON_C)
 posenc_test(safetensors SOURCES ${model} LIBS PkgConfig::JSON_C)
@@ -53,6 +57,7 @@ posenc_test(rotate_openmp SOURCES oracle.c LIBS mpfr gmp $<$<BOOL:${OpenMP_C_FOU
 posenc_test(sinusoidal SOURCES oracle.c LIBS mpfr gmp)
 posenc_test(alibi SOURCES oracle.c LIBS mpfr gmp)
 posenc_test(table)
+posenc_test(diagnosis)
 posenc_test(vectors SOURCES vector_case.c LIBS PkgConfig::JSON_C)
 
 # Once for every CPU level; those that this machine lacks skip by name.

@@ -377,7 +377,8 @@ PENC_CAUSE(heads_left_out) {
     return 1;
 }
 
-#define PENC_CAUSE_ENTRY(name, variants, sentence) {#name, sentence, variants, penc_cause_##name},
+#define PENC_CAUSE_ENTRY(name, variants, weight, sentence)                                         \
+    {#name, sentence, variants, weight, penc_cause_##name},
 const penc_cause penc_causes[PENC_CAUSE_COUNT] = {PENC_CAUSE_LIST(PENC_CAUSE_ENTRY)};
 #undef PENC_CAUSE_ENTRY
 

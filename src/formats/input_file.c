@@ -95,12 +95,9 @@ posenc_status penc_input_read(const penc_input *input, uint64_t place, void *to,
 
 posenc_status penc_input_short(const penc_input *input, uint64_t size, uint64_t needed,
                                posenc_error *error) {
-    penc_fail_size(error, "file size", size, "be at least what the header says");
+    penc_input_fail_size(input, POSENC_FORMAT, "file size", size,
+                         "be at least what the header says", size, error);
     penc_fail_limit(error, "bytes needed", needed);
-    penc_fail_place(error, "byte", (int64_t)size);
-    penc_fail_file(error, input->path);
-    if (error)
-        error->status = POSENC_FORMAT;
     return POSENC_FORMAT;
 }
 
@@ -109,6 +106,17 @@ posenc_status penc_input_fail(const penc_input *input, posenc_status status, con
     penc_fail(error, status, argument, must);
     penc_fail_place(error, "byte", (int64_t)place);
     penc_fail_file(error, input->path);
+    return status;
+}
+
+posenc_status penc_input_fail_size(const penc_input *input, posenc_status status,
+                                   const char *argument, uint64_t value, const char *must,
+                                   uint64_t place, posenc_error *error) {
+    penc_input_fail(input, status, argument, must, place, error);
+    if (error) {
+        error->value.kind = POSENC_NUMBER_SIZE;
+        error->value.as.size = value;
+    }
     return status;
 }
 
