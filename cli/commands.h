@@ -11,6 +11,7 @@
     X(angles)                                                                                      \
     X(rotate)                                                                                      \
     X(alibi)                                                                                       \
+    X(inspect)                                                                                     \
     X(compare)                                                                                     \
     X(diagnose)                                                                                    \
     X(vectors)                                                                                     \

@@ -1,6 +1,7 @@
 /* Memory that runs out: whichever allocation fails, the call says OUT_OF_MEMORY, gives nothing, leaves
  * no file and loses neither memory nor an open file. SPDX-License-Identifier: MIT */
 #include "posenc/alibi.h"
+#include "posenc/model.h"
 #include "posenc/npy.h"
 #include "posenc/rotate.h"
 #include "posenc/sinusoidal.h"
@@ -66,6 +67,29 @@ static posenc_status rope(posenc_error *error) {
 static void rope_survives_every_shortage(void **state) {
     (void)state;
     assert_survives(rope, 1, nothing_to_look_at);
+}
+
+/* ---- Models ---- */
+
+/* Several types, a scaling, lists, warnings that make frequencies of their own. */
+static posenc_status model(posenc_error *error) {
+    static const char json[] =
+        "{\"model_type\":\"gemma3_text\",\"num_hidden_layers\":6,\"hidden_size\":64,\"num_attention_heads\":2,"
+        "\"head_dim\":16,\"rope_parameters\":{\"full_attention\":{\"rope_type\":\"yarn\",\"factor\":2,\"odd\":1},"
+        "\"sliding_attention\":{\"rope_type\":\"linear\",\"factor\":\"2\"}}}";
+    posenc_model *made;
+    posenc_status status = posenc_model_parse(json, sizeof json - 1, NULL, &made, error);
+    if (status)
+        assert_null(made);
+    else
+        assert_int_equal(posenc_model_warning_count(made), 6);
+    posenc_model_free(made);
+    return status;
+}
+
+static void models_survive_every_shortage(void **state) {
+    (void)state;
+    assert_survives(model, 100, nothing_to_look_at);
 }
 
 /* ---- What allocates nothing ---- */
@@ -218,6 +242,7 @@ static void reading_survives_every_shortage(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rope_survives_every_shortage),
+        cmocka_unit_test(models_survive_every_shortage),
         cmocka_unit_test(sinusoidal_tables_allocate_nothing),
         cmocka_unit_test(alibi_allocates_nothing),
         cmocka_unit_test(rows_and_rotations_allocate_nothing),

@@ -16,14 +16,22 @@ posenc_test(kernel_contracts SOURCES contracts.c ladders.c oracle.c ${core} LIBS
 posenc_test(base SOURCES oracle.c ${core} LIBS mpfr gmp)
 # --wrap reaches only what is linked into the test itself.
 file(GLOB POSENC_FORMAT_SOURCES CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/formats/*.c)
+file(GLOB POSENC_MODEL_SOURCES CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/model/*.c)
 set(short_memory -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=realloc -Wl,--wrap=free)
-posenc_test(no_memory SOURCES ${core} ${POSENC_FORMAT_SOURCES} LIBS PkgConfig::JSON_C ${short_memory})
+posenc_test(no_memory
+  SOURCES ${core} ${PROJECT_SOURCE_DIR}/src/base/arena.c ${POSENC_FORMAT_SOURCES} ${POSENC_MODEL_SOURCES}
+  LIBS PkgConfig::JSON_C ${short_memory})
+target_include_directories(test_no_memory PRIVATE ${PROJECT_BINARY_DIR}/generated)
+add_dependencies(test_no_memory models_table)
 posenc_test(readers_no_memory SOURCES ${core} ${POSENC_FORMAT_SOURCES} LIBS PkgConfig::JSON_C ${short_memory})
 posenc_test(entry_list SOURCES ${model} LIBS PkgConfig::JSON_C)
 posenc_test(gguf SOURCES ${model} LIBS PkgConfig::JSON_C)
 posenc_test(gguf_refused SOURCES ${model} LIBS PkgConfig::JSON_C)
 posenc_test(json SOURCES ${model} LIBS PkgConfig::JSON_C)
 posenc_test(safetensors SOURCES ${model} LIBS PkgConfig::JSON_C)
+posenc_test(model)
+posenc_test(model_gguf)
+posenc_test(model_warnings LIBS PkgConfig::JSON_C)
 posenc_test(tensor_set SOURCES ${model} LIBS PkgConfig::JSON_C)
 posenc_test(model_path SOURCES ${model} LIBS PkgConfig::JSON_C)
 posenc_test(reader_memory SOURCES ${model} LIBS PkgConfig::JSON_C)
