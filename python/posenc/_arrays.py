@@ -106,6 +106,13 @@ def integers(values, name, dtype):
     return np.ascontiguousarray(array, dtype=dtype)
 
 
+def row_lists(row_ids, row_starts, cu_seqlens):
+    """The lists as contiguous arrays of the C library's types."""
+    return (None if row_ids is None else integers(row_ids, "row_ids", np.int64),
+            None if row_starts is None else integers(row_starts, "row_starts", np.int64),
+            None if cu_seqlens is None else integers(cu_seqlens, "cu_seqlens", np.int32))
+
+
 def position_array(positions, name="positions"):
     """positions as contiguous int32, int64 or float64."""
     if isinstance(positions, (int, float)) and not isinstance(positions, bool):

@@ -6,7 +6,7 @@ from functools import lru_cache
 import numpy as np
 
 from . import _core
-from ._arrays import LARGE, dtype_name, empty, integers, is_torch, numpy_type
+from ._arrays import LARGE, dtype_name, empty, is_torch, numpy_type, row_lists
 from ._rotation import Rotation, rotation as make_rotation
 from ._spec import RopeSpec
 from ._words import STORES, number, pairing_number, threads_number
@@ -15,6 +15,7 @@ AXES = ("batch", "tokens", "heads", "head_dim")
 DIRECTIONS = FORWARD, INVERSE, BACKWARD = range(3)
 NEEDS_COPY, NEEDS_FLOAT64_ROWS = _core.NEEDS_COPY, _core.NEEDS_FLOAT64_ROWS
 ndarray, empty_like = np.ndarray, np.empty_like
+torch_rotate_one = None  # once a tensor has come in
 
 
 def rotate(x, rotation, *, pairing=None, axes=None, inverse=False, backward=False, output_pairing=None,
@@ -51,21 +52,33 @@ def rotate(x, rotation, *, pairing=None, axes=None, inverse=False, backward=Fals
     if type(x) is ndarray and out is None and dtype is None and x.nbytes < LARGE:
         out = empty_like(x)
     elif not isinstance(x, ndarray) or not isinstance(out, ndarray):
+        if torch_rotate_one is not None and dtype is row_ids is row_starts is cu_seqlens is None \
+                and type(rotation) is Rotation:
+            made = torch_rotate_one(
+                x, out, rotation._both, "" if axes is None else axis_letters(axes),
+                0 if not (inverse or backward) else direction_number(inverse, backward),
+                0 if output_pairing is None else pairing_number("output_pairing", output_pairing) + 1,
+                -1 if pairing is None else pairing_number("pairing", pairing),
+                1 if threads == 1 else threads_number(threads),
+                0 if stores == "auto" else number("stores", stores, STORES))
+            if made is not None:
+                return made
         return rotate_others(x, rotation, pairing, axes, inverse, backward, output_pairing, dtype, out,
                              row_ids, row_starts, cu_seqlens, threads, stores)
     elif dtype is not None:
         check_out_dtype((out,), dtype)
     if type(rotation) is not Rotation or type(x) is not ndarray:
         check_arguments((x,), rotation)
+    lists = ()
     if row_ids is not None or row_starts is not None or cu_seqlens is not None:
-        row_ids, row_starts, cu_seqlens = row_lists(row_ids, row_starts, cu_seqlens)
+        lists = row_lists(row_ids, row_starts, cu_seqlens)
     result = _core.rotate(
-        rotation._narrow, rotation._wide, (x,), (out,),
+        rotation._both, (x,), (out,),
         "" if axes is None else axis_letters(axes),
         0 if not (inverse or backward) else direction_number(inverse, backward),
         0 if output_pairing is None else pairing_number("output_pairing", output_pairing) + 1,
         -1 if pairing is None else pairing_number("pairing", pairing),
-        row_ids, row_starts, cu_seqlens,
+        lists,
         1 if threads == 1 else threads_number(threads), 0 if stores == "auto" else number("stores", stores, STORES))
     if result:
         return rotate_others(x, rotation, pairing, axes, inverse, backward, output_pairing, dtype, out,
@@ -94,7 +107,9 @@ def rotate_others(x, rotation, pairing, axes, inverse, backward, output_pairing,
     lists = row_ids, row_starts, cu_seqlens
     rest = threads_number(threads), number("stores", stores, STORES)
     if tensors:
+        global torch_rotate_one
         from . import _torch
+        torch_rotate_one = _torch.rotate_one
         made = _torch.rotate(xs, outs, rotation, dtype, options, lists, rest)
     else:
         made = rotate_arrays(xs, outs, rotation, dtype, options, row_lists(*lists), rest)
@@ -109,9 +124,9 @@ def rotate_arrays(xs, outs, rotation, dtype, options, lists, rest):
     outs = tuple(new_output(x, dtype) if out is None else out for x, out in zip(xs, outs))
     result = NEEDS_FLOAT64_ROWS
     while result:
-        result = _core.rotate(rotation._narrow, rotation._wide, xs, outs, *options, *lists, *rest)
+        result = _core.rotate(rotation._both, xs, outs, *options, lists, *rest)
         if result == NEEDS_FLOAT64_ROWS:
-            rotation._wide_rows()
+            rotation._add_float64_rows()
         elif result == NEEDS_COPY:
             if given:
                 raise ValueError("out or x has batch or heads axes that are not one axis in memory; leave out= away "
@@ -120,7 +135,7 @@ def rotate_arrays(xs, outs, rotation, dtype, options, lists, rest):
             if all(a is b for a, b in zip(copies, xs)):
                 raise ValueError("axes names one word in places that are not beside each other")
             xs, outs = copies, tuple(new_output(x, dtype) for x in copies)
-            result = _core.rotate(rotation._narrow, rotation._wide, xs, outs, *options, *lists, *rest)
+            result = _core.rotate(rotation._both, xs, outs, *options, lists, *rest)
             if result == NEEDS_COPY:
                 raise ValueError("axes names one word in places that are not beside each other")
     return outs
@@ -155,13 +170,6 @@ def direction_number(inverse, backward):
     if inverse and backward:
         raise ValueError("inverse and backward are both given but only one direction is possible")
     return INVERSE if inverse else BACKWARD if backward else FORWARD
-
-
-def row_lists(row_ids, row_starts, cu_seqlens):
-    """The lists as contiguous arrays of the C library's types."""
-    return (None if row_ids is None else integers(row_ids, "row_ids", np.int64),
-            None if row_starts is None else integers(row_starts, "row_starts", np.int64),
-            None if cu_seqlens is None else integers(cu_seqlens, "cu_seqlens", np.int32))
 
 
 @lru_cache(maxsize=256)

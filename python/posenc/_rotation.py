@@ -107,8 +107,8 @@ class Rotation:
 
     Raises ValueError or TypeError naming the argument. rotation[a:b] has some of the rows.
     """
-    __slots__ = ("cos", "sin", "pairing", "rotary_start", "attention_factor", "layout", "head_dim", "mode",
-                 "_differ", "_narrow", "_wide", "_source", "_tables")
+    __slots__ = ("pairing", "rotary_start", "attention_factor", "layout", "head_dim", "mode", "_cos", "_sin",
+                 "_differ", "_both", "_single", "_double", "_source", "_tables")
 
     def __init__(self, cos, sin=None, *, pairing="half", layout="half", rotary_start=0, attention_factor=1.0):
         layout = number("layout", layout, LAYOUTS)
@@ -131,45 +131,62 @@ class Rotation:
                    whole("rotary_start", rotary_start, 0, 1 << 24), factor, 0, None, None)
 
     def _fill(self, cos, sin, layout, pairing, rotary_start, factor, head_dim, mode, source):
-        self.cos, self.sin = read_only(cos), None if sin is None else read_only(sin)
+        self._cos, self._sin = cos, sin
         self.layout, self.pairing, self.rotary_start = LAYOUTS[layout], PAIRINGS[pairing], rotary_start
         self.attention_factor, self.head_dim, self.mode = factor, head_dim, mode
-        self._source, self._tables, self._wide = source, {}, None
+        self._source, self._tables = source, {}
         self._differ = halves_differ(cos, sin, layout)
+        self._single, self._double = None, None
+        self._both = self._rows(*self._float32()), None
         if cos.dtype == np.float64:
-            self._wide = self._rows(cos, sin)
-            cos, sin = cos.astype(np.float32), None if sin is None else sin.astype(np.float32)
-        self._narrow = self._rows(cos, sin)
+            self._add_float64_rows()
 
     def _rows(self, cos, sin):
         return _core.rows(cos, sin, LAYOUTS.index(self.layout), self._differ, PAIRINGS.index(self.pairing),
                           self.rotary_start, self.attention_factor, self.head_dim)
 
-    def _wide_rows(self):
-        """Rows for float64 tensors: exact ones are computed, others widened."""
-        if self._wide is None:
-            cos, sin = self._float64()
-            self._wide = self._rows(cos, sin)
-        return self._wide
+    def _add_float64_rows(self):
+        """The first float64 tensor asks for them; threads that do so at once make the same ones."""
+        if self._both[1] is None:
+            self._both = self._both[0], self._rows(*self._float64())
+
+    def _float32(self):
+        if self._single is None:
+            self._single = tuple(None if table is None else table.astype(np.float32, copy=False)
+                                 for table in (self._cos, self._sin))
+        return self._single
 
     def _float64(self):
-        if self.cos.dtype == np.float64:
-            return self.cos, self.sin
-        if self._source is not None and self.mode == "exact":
-            frequencies, positions, tokens, attention = self._source
-            return compute_rows(frequencies, positions, tokens, mode=0, dtype=np.float64, layout=0,
-                                attention=attention, threads=1)
-        return self.cos.astype(np.float64), None if self.sin is None else self.sin.astype(np.float64)
+        """Exact rows are computed, others widened."""
+        if self._double is None:
+            if self._source is not None and self.mode == "exact" and self._cos.dtype != np.float64:
+                frequencies, positions, tokens, attention = self._source
+                self._double = compute_rows(frequencies, positions, tokens, mode=0, dtype=np.float64, layout=0,
+                                            attention=attention, threads=1)
+            else:
+                self._double = tuple(None if table is None else table.astype(np.float64, copy=False)
+                                     for table in (self._cos, self._sin))
+        return self._double
+
+    @property
+    def cos(self):
+        """(tokens, width) or (batch, tokens, width), read-only."""
+        return read_only(self._cos)
+
+    @property
+    def sin(self):
+        """As cos; None in the layouts that keep it there."""
+        return None if self._sin is None else read_only(self._sin)
 
     @property
     def tokens(self):
         """Rows of a sequence's table."""
-        return self.cos.shape[-2]
+        return self._cos.shape[-2]
 
     @property
     def rotary_dim(self):
         """Channels that rotate."""
-        return self._narrow.rotary_dim
+        return self._both[0].rotary_dim
 
     def __len__(self):
         return self.tokens
@@ -185,14 +202,14 @@ class Rotation:
             cut = np.ascontiguousarray(positions.reshape(*lead, *tokens)[..., rows])
             tokens = cut.shape[len(lead):]
             source = frequencies, cut.reshape(*lead, -1), tokens, attention
-        made._fill(self.cos[..., rows, :], None if self.sin is None else self.sin[..., rows, :],
+        made._fill(self._cos[..., rows, :], None if self._sin is None else self._sin[..., rows, :],
                    LAYOUTS.index(self.layout), PAIRINGS.index(self.pairing), self.rotary_start,
                    self.attention_factor, self.head_dim, self.mode, source)
         return made
 
     def __repr__(self):
         how = "own tables" if self.mode is None else f"mode {self.mode}"
-        return (f"<posenc.Rotation of {self.cos.shape[:-1]} tokens, {self.rotary_dim} channels from "
+        return (f"<posenc.Rotation of {self._cos.shape[:-1]} tokens, {self.rotary_dim} channels from "
                 f"{self.rotary_start}, {self.pairing}, {how}>")
 
 

@@ -151,10 +151,12 @@ void check_same_shape(const array &x, const array &out) {
 /* Rows that a call chooses; each list is None or a contiguous array. */
 class chosen_rows {
   public:
-    chosen_rows(nb::handle ids, nb::handle starts, nb::handle ends) {
-        take(ids_, ids, "row_ids", number::i64, "int64");
-        take(starts_, starts, "row_starts", number::i64, "int64");
-        take(ends_, ends, "cu_seqlens", number::i32, "int32");
+    explicit chosen_rows(const nb::tuple &lists) {
+        if (nb::len(lists) == 0)
+            return;
+        take(ids_, lists[0], "row_ids", number::i64, "int64");
+        take(starts_, lists[1], "row_starts", number::i64, "int64");
+        take(ends_, lists[2], "cu_seqlens", number::i32, "int32");
     }
 
     bool for_each_sequence() const { return (ids_ && ids_->rank == 2) || (starts_ && !ends_); }
@@ -225,19 +227,21 @@ void check_head_dim(const rotation_rows &rows, const posenc_tensor &tensor) {
                                   .c_str());
 }
 
-/* xs, outs: tuples of arrays. wide: rows for float64 tensors or None. axes: a letter for each, or none. pairing: -1 as in the rows. Nothing is
- * done unless the result is DONE. */
-int rotate(const rotation_rows &narrow, const rotation_rows *wide, nb::tuple xs, nb::tuple outs,
-           const char *axes, int direction, int output_pairing, int pairing, nb::handle row_ids,
-           nb::handle row_starts, nb::handle cu_seqlens, size_t threads, int stores) {
+/* tables: the rows for float32 and narrower tensors, and those for float64 ones or None. xs, outs: arrays.
+ * axes: a letter for each axis, or none. pairing: -1 as in the rows. lists: none, or row_ids, row_starts and
+ * cu_seqlens, each an array or None. Nothing is done unless the result is DONE.
+ * Tuples because nanobind takes longer for arguments that may be None. */
+int rotate(nb::tuple tables, nb::tuple xs, nb::tuple outs, const char *axes, int direction,
+           int output_pairing, int pairing, nb::tuple lists, size_t threads, int stores) {
+    const rotation_rows &narrow = nb::cast<const rotation_rows &>(tables[0]);
+    const rotation_rows *rows = &narrow;
     size_t count = nb::len(xs);
     if (count == 0 || count > most_items)
         throw nb::value_error("x must be 1 to 8 arrays");
-    chosen_rows chosen(row_ids, row_starts, cu_seqlens);
+    chosen_rows chosen(lists);
     std::optional<rotate_item> items[most_items];
     posenc_rotate_item calls[most_items];
     size_t numbers = 0;
-    const rotation_rows *rows = &narrow;
     for (size_t i = 0; i < count; i++) {
         rotate_item &item = items[i].emplace(xs[i], outs[i]);
         check_same_shape(item.x, item.out);
@@ -261,9 +265,9 @@ int rotate(const rotation_rows &narrow, const rotation_rows *wide, nb::tuple xs,
         numbers += item.x.count();
     }
     if (items[0]->x.type == number::f64) {
-        if (!wide)
+        if (tables[1].is_none())
             return NEEDS_FLOAT64_ROWS;
-        rows = wide;
+        rows = &nb::cast<const rotation_rows &>(tables[1]);
     }
     posenc_rotation rotation = rows->plain;
     if (pairing >= 0)
@@ -298,15 +302,16 @@ void bind_rotate(nb::module_ &m) {
         .def_prop_ro("rotary_dim", [](const rotation_rows &r) { return r.plain.rotary_dim; });
     m.def("rows", &make_rows, nb::arg(), nb::arg().none(), nb::arg(), nb::arg(), nb::arg(),
           nb::arg(), nb::arg(), nb::arg());
-    m.def("rotate", &rotate, nb::arg(), nb::arg().none(), nb::arg(), nb::arg(), nb::arg(),
-          nb::arg(), nb::arg(), nb::arg(), nb::arg().none(), nb::arg().none(), nb::arg().none(),
-          nb::arg(), nb::arg());
+    m.def("rotate", &rotate);
     m.def("describe", [](nb::handle object, const char *name) {
         array a(object, name, array::use::read);
         nb::list shape;
         for (int i = 0; i < a.rank; i++)
             shape.append(a.shape[i]);
         return nb::make_tuple(posenc_dtype_name(a.dtype()), nb::tuple(shape));
+    });
+    m.def("default_axes", [](int rank, bool own_rows) {
+        return rank > 0 ? default_axes(rank, own_rows) : std::string();
     });
     m.attr("NEEDS_COPY") = static_cast<int>(NEEDS_COPY);
     m.attr("NEEDS_FLOAT64_ROWS") = static_cast<int>(NEEDS_FLOAT64_ROWS);
