@@ -9,6 +9,7 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/vector.h>
 
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -23,7 +24,7 @@ char *at(void *memory, ptrdiff_t elements, posenc_dtype dtype) {
 
 /* A stride of the library, to which 0 means "dense": what repeats memory is refused, what is not used is 0. */
 ptrdiff_t stride_of(const array &a, int axis) {
-    if (a.shape[axis] <= 1)
+    if (a.shape[axis] <= 1 || a.count() == 0)
         return 0;
     if (a.strides[axis] == 0)
         throw nb::value_error(
@@ -124,6 +125,12 @@ void convert(nb::handle from_given, nb::handle to_given) {
     to.expect(static_cast<number>(to.dtype()), "another dtype");
     if (from.count() != to.count())
         throw nb::value_error("out must have the shape of x");
+    const char *x = static_cast<const char *>(from.data), *y = static_cast<const char *>(to.data);
+    size_t x_bytes = from.count() * posenc_dtype_bytes(from.dtype());
+    size_t y_bytes = to.count() * posenc_dtype_bytes(to.dtype());
+    bool same = x == y && from.type == to.type;
+    if (!same && std::less<>()(x, y + y_bytes) && std::less<>()(y, x + x_bytes))
+        throw nb::value_error("out must not overlap x");
     posenc_error error;
     posenc_status status;
     {
