@@ -225,10 +225,9 @@ def cpu_tables(rotation, wide):
 # PyTorch's own work for a call grows with the square of the number of arguments, so integers come in one list:
 # layout, whether a pair has two different numbers, pairing, rotary_start, direction, output_pairing, threads.
 
-@torch.library.custom_op("posenc::rotate", mutates_args=(), device_types="cpu")
-def operator(x: Tensor, cos: Tensor, sin: Tensor, row_ids: Optional[Tensor], row_starts: Optional[Tensor],
-             cu_seqlens: Optional[Tensor], axes: str, numbers: List[int], attention_factor: float,
-             dtype: torch.dtype) -> Tensor:
+def compute(x: Tensor, cos: Tensor, sin: Tensor, row_ids: Optional[Tensor], row_starts: Optional[Tensor],
+            cu_seqlens: Optional[Tensor], axes: str, numbers: List[int], attention_factor: float,
+            dtype: torch.dtype) -> Tensor:
     """posenc.rotate on tensors: cos and sin are tables in one of the layouts, in float64 for float64 x."""
     layout, differ, pairing, rotary_start, direction, output_pairing, threads = numbers
     rows = _core.rows(to_dlpack(cos), to_dlpack(sin), layout, bool(differ), pairing, rotary_start, attention_factor,
@@ -247,6 +246,9 @@ def operator(x: Tensor, cos: Tensor, sin: Tensor, row_ids: Optional[Tensor], row
             raise ValueError("axes names one word in places that are not beside each other")
         out.copy_(copy)
     return out
+
+
+operator = torch.library.custom_op("posenc::rotate", compute, mutates_args=(), device_types="cpu")
 
 
 @operator.register_fake
@@ -303,7 +305,7 @@ class Differentiable(torch.autograd.Function):
 
     @staticmethod
     def forward(*args):
-        return registered(*args)
+        return registered(*args) if transforms_active() or dispatch_modes() else compute(*args)
 
     @staticmethod
     def backward(ctx, grad):

@@ -69,6 +69,16 @@ def test_bias(causal, offset, dtype):
     np.testing.assert_array_equal(found.astype(float), wanted + 0.0)
 
 
+def test_slopes_of_your_own():
+    slopes = [0.5, 2.0, 0.0]
+    found = posenc.alibi_bias(3, 2, 4, slopes=slopes, threads=2)
+    np.testing.assert_array_equal(found, posenc.alibi_bias(3, 2, 4, slopes=np.array(slopes)))
+    np.testing.assert_array_equal(found[:2, 1, :], -np.array([[0.5], [2.0]]) * [3, 2, 1, 0])
+    for wrong, kind in (([1.0], ValueError), ([-1.0, 0, 0], ValueError), (5, TypeError), (["a"] * 3, TypeError)):
+        with pytest.raises(kind, match="slopes"):
+            posenc.alibi_bias(3, 2, 4, slopes=wrong)
+
+
 def test_bias_added_to_scores():
     scores = np.random.default_rng(0).standard_normal((4, 3, 5)).astype(np.float32)
     wanted = scores + posenc.alibi_bias(8, 3, 5, first_head=2, head_count=4)
