@@ -210,14 +210,16 @@ def has_own_rows(lists):
     return (row_ids is not None and row_ids.dim() == 2) or (row_starts is not None and cu_seqlens is None)
 
 
-def cpu_tables(rotation, wide):
-    """cos and sin as tensors on the rotation's own memory; sin is cos in layouts of one array."""
-    if wide:
-        cos, sin = rotation._float64()
-    else:
-        cos, sin = rotation._float32()
+def table_tensors(cos, sin):
+    """Tensors on the memory of the tables; sin is cos in layouts of one array."""
     cos = torch.from_numpy(cos)
     return cos, cos if sin is None else torch.from_numpy(sin)
+
+
+def cpu_tables(rotation, wide):
+    """cos and sin of a rotation as tensors."""
+    made = rotation._tensors[1 if wide else 0]
+    return table_tensors(*(rotation._float64() if wide else rotation._float32())) if made is None else made
 
 
 # --- The operator -----------------------------------------------------------------------------------
