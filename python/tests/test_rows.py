@@ -99,6 +99,13 @@ def test_scalings_by_their_formulas(block, formula):
     np.testing.assert_allclose(found, formula(inv_freq(64), 64).astype(float), rtol=1e-12)
 
 
+def test_a_factor_below_1_is_for_those_who_ask():
+    block = {"rope_type": "linear", "factor": 0.5}
+    with pytest.warns(UserWarning, match="factor"):
+        spec = posenc.RopeSpec(16, scaling=block, shrinks=True)
+    np.testing.assert_allclose(spec.frequencies().inv_freq, (2 * inv_freq(16)).astype(float), rtol=1e-15)
+
+
 def test_scalings_that_need_a_length():
     longrope = {"rope_type": "longrope", "original_max_position_embeddings": 64,
                 "short_factor": [1.0] * 8, "long_factor": np.arange(1.0, 9.0)}

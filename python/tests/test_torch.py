@@ -12,7 +12,7 @@ except ImportError:
         raise
     pytest.skip("PyTorch is not installed; POSENC_TORCH=1 ./dev test installs a CPU build", allow_module_level=True)
 
-from reference import BF16, random_array, same_bytes
+from reference import BF16, random_array, rotated, same_bytes
 
 import posenc
 from posenc import _torch
@@ -131,6 +131,15 @@ def test_gradients_have_the_dtype_of_their_tensor(kind, target):
     wanted = posenc.rotate(to_numpy(weights).astype(np.float64), TURN, backward=True)
     tolerance = 2e-2 if torch.bfloat16 in (kind, target) else 2e-3 if torch.float16 in (kind, target) else 1e-6
     np.testing.assert_allclose(to_numpy(x.grad).astype(float), wanted, atol=tolerance)
+
+
+def test_a_gradient_in_float64_is_rounded_once():
+    x = tensor((2, 3, 8)).requires_grad_()
+    weights = tensor((2, 3, 8), torch.float64, 1)
+    (posenc.rotate(x, TURN, dtype=torch.float64) * weights).sum().backward()
+    tables = [np.array(table, dtype=np.float64) for table in (TURN.cos, TURN.sin)]
+    assert same_bytes(x.grad.numpy(), rotated(weights.numpy(), *tables, pairing="interleaved", start=2, direction=-1,
+                                              dtype=np.float32))
 
 
 def test_gradients_with_lists_and_strides():
