@@ -68,6 +68,14 @@ def test_strides_and_in_place(kind):
     assert same_bytes(to_numpy(posenc.rotate(expanded, TURN)), posenc.rotate(to_numpy(expanded), TURN))
 
 
+def test_tensors_that_are_negated_when_they_are_read():
+    x = torch.complex(tensor((3, 8)), tensor((3, 8), seed=1)).conj().imag
+    assert x.is_neg()
+    wanted = posenc.rotate(x.clone().resolve_neg().numpy(), TURN)
+    for y in (x, x.detach().requires_grad_()):
+        assert same_bytes(to_numpy(posenc.rotate(y, TURN).resolve_neg()), wanted)
+
+
 def test_axes_that_are_not_one_in_memory():
     x = tensor((2, 4, 5, 3, 8))[:, ::2, ::2]
     wanted = posenc.rotate(x.numpy(), TURN)
