@@ -201,6 +201,8 @@ def test_vmap():
         assert torch.equal(torch.vmap(lambda x: posenc.rotate(x, turn))(x), wanted)
         moved = torch.vmap(lambda x: posenc.rotate(x, turn), in_dims=2, out_dims=3)(x.movedim(0, 2))
         assert torch.equal(moved, wanted.movedim(0, 3))
+    of_sequences = torch.stack([posenc.rotate(part[:, 0], OWN) for part in x])  # (batch, tokens, head_dim)
+    assert torch.equal(torch.vmap(lambda x: posenc.rotate(x, OWN))(x[:, :, 0]), of_sequences)
     twice = torch.vmap(torch.vmap(lambda x: posenc.rotate(x, TURN)))(x[..., 0, :, :])
     assert torch.equal(twice, posenc.rotate(x[..., 0, :, :], TURN))
     one = torch.vmap(lambda x: posenc.rotate(x, TURN, axes="tokens,head_dim"))(x[0, 0])
