@@ -1,8 +1,8 @@
 /* posenc compare. SPDX-License-Identifier: MIT */
 #include "commands.h"
 #include "output.h"
-#include "position_list.h"
 #include "posenc/compare.h"
+#include "position_list.h"
 #include "report_causes.h"
 
 #include <inttypes.h>
@@ -12,7 +12,8 @@
 
 static const cli_option options[] = {
     {"positions", "LIST",
-     CLI_POSITIONS_HELP ";\nof a table's rows (0, 1, 2, ...); without tables\n0 ... 4095 and far ones up to 1048575"},
+     CLI_POSITIONS_HELP
+     ";\nof a table's rows (0, 1, 2, ...); without tables\n0 ... 4095 and far ones up to 1048575"},
     {NULL, NULL, NULL},
 };
 
@@ -37,8 +38,8 @@ static int open_side(compare_job *job, int index) {
 /* Where faults show: every position of a short context, then around the lengths of models. */
 static int default_positions(compare_job *job) {
     enum { DENSE = 4096 };
-    static const int64_t far[] = {4096,   8191,   8192,   16384,   32767,   32768,   65535,  65537,
-                                  131071, 131072, 262144, 524288, 1000000, 1048575, -1,     -1000};
+    static const int64_t far[] = {4096,   8191,   8192,   16384,  32767,   32768,   65535, 65537,
+                                  131071, 131072, 262144, 524288, 1000000, 1048575, -1,    -1000};
     size_t more = sizeof far / sizeof *far;
     job->count = DENSE + more;
     job->positions = malloc(job->count * sizeof *job->positions);
@@ -75,7 +76,8 @@ static int get_positions(compare_job *job) {
 
 static int compare(compare_job *job) {
     posenc_error error;
-    if (posenc_compare(job->side[0], job->side[1], job->positions, job->count, &job->result, &error))
+    if (posenc_compare(job->side[0], job->side[1], job->positions, job->count, &job->result,
+                       &error))
         return cli_fail_error(job->arguments, NULL, &error);
     return job->result.agreement == POSENC_AGREEMENT_EQUAL ? CLI_DONE : CLI_NO;
 }
@@ -136,14 +138,15 @@ static void report_decades(const posenc_comparison *result) {
         if (one->exists && i == 0)
             printf("  %26s  %.3g\n", "0", one->error);
         else if (one->exists)
-            printf("  %12zu ... %9zu  %.3g  (position %" PRId64 ", pair %zu)\n", from, from * 10 - 1,
-                   one->error, one->position, one->pair);
+            printf("  %12zu ... %9zu  %.3g  (position %" PRId64 ", pair %zu)\n", from,
+                   from * 10 - 1, one->error, one->position, one->pair);
     }
 }
 
 static void report_structure(const posenc_comparison *result) {
     if (result->pairs_a != result->pairs_b)
-        printf("A has %zu pairs, B %zu: nothing else can be compared\n", result->pairs_a, result->pairs_b);
+        printf("A has %zu pairs, B %zu: nothing else can be compared\n", result->pairs_a,
+               result->pairs_b);
     if (result->slices_differ)
         printf("other channels of the head rotate\n");
     if (result->axes_differ)
