@@ -58,7 +58,7 @@
 /* What causes are tried upon. */
 typedef struct penc_trial {
     const posenc_observation *observation;
-    double measured_magnitude;
+    double measured_magnitude, meant_magnitude; /* of cos and sin */
 } penc_trial;
 
 /* Puts variant `variant` of the cause into a hypothesis that may hold another cause already; *value gets its

@@ -26,7 +26,8 @@ typedef struct penc_search {
     penc_frequency_cache *cache;
     penc_model model;
     penc_hypothesis meant;
-    double meant_error; /* of the doubted elements, root of the mean square */
+    posenc_status status; /* OUT_OF_MEMORY once memory was short: nothing is concluded then */
+    double meant_error;   /* of the doubted elements, root of the mean square */
     size_t found_count;
     penc_finding found[POSENC_MAX_EXPLANATIONS]; /* the closest first */
 } penc_search;
@@ -152,7 +153,10 @@ static void penc_keep(penc_search *search, const penc_hypothesis *h,
 static void penc_try(penc_search *search, const penc_hypothesis *h,
                      const posenc_explanation *explanation) {
     penc_score score;
-    if (penc_model_make(&search->model, h, search->cache, NULL))
+    posenc_status status = penc_model_make(&search->model, h, search->cache, NULL);
+    if (status == POSENC_OUT_OF_MEMORY)
+        search->status = status;
+    if (status)
         return; /* there is no such encoding */
     penc_score_sample(&search->evidence, &search->model, 1, &score);
     if (score.beyond || 2 * score.doubted < search->evidence.doubted_count || score.doubted == 0)
@@ -251,8 +255,12 @@ static void penc_conclude(penc_search *search, posenc_diagnosis *diagnosis) {
         penc_score score;
         if (diagnosis->explanation_count && finding->error > penc_as_good * best)
             break;
-        if (penc_model_make(&search->model, &finding->hypothesis, search->cache, NULL))
+        posenc_status status =
+            penc_model_make(&search->model, &finding->hypothesis, search->cache, NULL);
+        if (status) {
+            search->status = status; /* it was made before: only memory can be short */
             continue;
+        }
         penc_score_all(&search->evidence, &search->model, 1, &score);
         if (score.beyond)
             continue;
@@ -287,6 +295,7 @@ static posenc_status penc_compare_with_meant(penc_search *search, posenc_diagnos
         score.doubted ? sqrt(score.doubted_squares / (double)score.doubted) : HUGE_VAL;
     penc_measure_norms(&search->evidence, diagnosis);
     search->trial.measured_magnitude = diagnosis->magnitude;
+    search->trial.meant_magnitude = search->model.attention_factor;
     return POSENC_OK;
 }
 
@@ -301,6 +310,8 @@ static posenc_status penc_run_search(penc_search *search, posenc_diagnosis *diag
     if (!status && diagnosis->verdict != POSENC_VERDICT_AGREES) {
         penc_search_causes(search);
         penc_conclude(search, diagnosis);
+        if (search->status)
+            status = penc_fail(error, POSENC_OUT_OF_MEMORY, "spec", "fit into memory");
     }
     penc_model_free(&search->model);
     penc_frequency_cache_destroy(search->cache);

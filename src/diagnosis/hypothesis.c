@@ -149,6 +149,7 @@ static void penc_fill_frequencies(penc_model *model, const posenc_frequencies *m
         model->axis[j] = (unsigned char)posenc_frequencies_axis(made, j);
     }
     double m = posenc_frequencies_attention_factor(made, POSENC_MODE_EXACT);
+    model->attention_factor = m;
     static const double powers[] = {1.0, 0.0, 2.0, 0.0};
     model->magnitude = h->magnitude_rule == PENC_MAGNITUDE_OTHER
                            ? h->magnitude
