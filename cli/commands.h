@@ -14,6 +14,7 @@
     X(inspect)                                                                                     \
     X(compare)                                                                                     \
     X(diagnose)                                                                                    \
+    X(detect)                                                                                      \
     X(vectors)                                                                                     \
     X(bench)
 

@@ -1,6 +1,7 @@
 /* Memory that runs out: whichever allocation fails, the call says OUT_OF_MEMORY, gives nothing, leaves
  * no file and loses neither memory nor an open file. SPDX-License-Identifier: MIT */
 #include "posenc/alibi.h"
+#include "posenc/checkpoint.h"
 #include "posenc/model.h"
 #include "posenc/npy.h"
 #include "posenc/rotate.h"
@@ -239,6 +240,46 @@ static void reading_survives_every_shortage(void **state) {
     assert_survives(read_file, 1, old_file_is_whole);
 }
 
+/* ---- Detection of the pairing ---- */
+
+static char weights[120];
+
+/* A llama2.c model of one layer, 2 heads of 4. */
+static void write_weights(void) {
+    static const uint32_t sizes[7] = {8, 1, 1, 2, 2, 1, 1};
+    float numbers[316];
+    for (size_t i = 0; i < 316; i++)
+        numbers[i] = (float)(i % 7 + 1);
+    snprintf(weights, sizeof weights, "%s/weights.bin", folder);
+    FILE *file = fopen(weights, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(sizes, sizeof *sizes, 7, file), 7);
+    assert_int_equal(fwrite(numbers, sizeof *numbers, 316, file), 316);
+    assert_int_equal(fclose(file), 0);
+}
+
+static posenc_status detect_pairing(posenc_error *error) {
+    posenc_attention_shape shape = POSENC_ATTENTION_SHAPE_INIT;
+    posenc_pair_powers *powers = (posenc_pair_powers *)(void *)&shape; /* not NULL */
+    posenc_judgement judgement;
+    shape.heads = 2;
+    shape.head_dim = 4;
+    posenc_status status = posenc_pair_powers_read(weights, &shape, NULL, &powers, error);
+    if (status)
+        assert_null(powers);
+    else
+        status = posenc_pair_powers_judge(powers, POSENC_ALL_LAYERS, &judgement, error);
+    posenc_pair_powers_free(powers);
+    return status;
+}
+
+static void detecting_survives_every_shortage(void **state) {
+    (void)state;
+    write_weights();
+    assert_survives(detect_pairing, 12, nothing_to_look_at);
+    assert_int_equal(unlink(weights), 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rope_survives_every_shortage),
@@ -249,6 +290,7 @@ int main(void) {
         cmocka_unit_test(writing_a_new_file_survives_every_shortage_and_leaves_no_file),
         cmocka_unit_test(replacing_a_file_survives_every_shortage_and_keeps_the_old_one),
         cmocka_unit_test(reading_survives_every_shortage),
+        cmocka_unit_test(detecting_survives_every_shortage),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

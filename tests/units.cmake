@@ -15,17 +15,18 @@ posenc_test(contracts SOURCES contracts.c ladders.c oracle.c ${core} LIBS mpfr g
 posenc_test(kernel_contracts SOURCES contracts.c ladders.c oracle.c ${core} LIBS mpfr gmp)
 posenc_test(base SOURCES oracle.c ${core} LIBS mpfr gmp)
 # --wrap reaches only what is linked into the test itself.
-file(GLOB POSENC_FORMAT_SOURCES CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/formats/*.c)
-file(GLOB POSENC_MODEL_SOURCES CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/model/*.c)
+file(GLOB POSENC_MODEL_SOURCES CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/formats/*.c
+  ${PROJECT_SOURCE_DIR}/src/model/*.c ${PROJECT_SOURCE_DIR}/src/checkpoint/*.c)
 set(short_memory -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=realloc -Wl,--wrap=free)
-posenc_test(no_memory
-  SOURCES ${core} ${PROJECT_SOURCE_DIR}/src/base/arena.c ${POSENC_FORMAT_SOURCES} ${POSENC_MODEL_SOURCES}
-  LIBS PkgConfig::JSON_C ${short_memory})
-target_include_directories(test_no_memory PRIVATE ${PROJECT_BINARY_DIR}/generated)
-add_dependencies(test_no_memory models_table)
-posenc_test(readers_no_memory SOURCES ${core} ${POSENC_FORMAT_SOURCES} LIBS PkgConfig::JSON_C ${short_memory})
+foreach(name no_memory readers_no_memory)
+  posenc_test(${name} SOURCES ${core} ${PROJECT_SOURCE_DIR}/src/base/arena.c ${POSENC_MODEL_SOURCES}
+    LIBS PkgConfig::JSON_C ${short_memory})
+  target_include_directories(test_${name} PRIVATE ${PROJECT_BINARY_DIR}/generated)
+  add_dependencies(test_${name} models_table)
+endforeach()
 posenc_test(entry_list SOURCES ${model} LIBS PkgConfig::JSON_C)
 posenc_test(gguf SOURCES ${model} LIBS PkgConfig::JSON_C)
+posenc_test(gguf_refused SOURCES ${model} LIBS PkgConfig::JSON_C)
 posenc_test(json SOURCES ${model} LIBS PkgConfig::JSON_C)
 posenc_test(safetensors SOURCES ${model} LIBS PkgConfig::JSON_C)
 posenc_test(model)
@@ -57,6 +58,7 @@ posenc_test(rotate_openmp SOURCES oracle.c LIBS mpfr gmp $<$<BOOL:${OpenMP_C_FOU
 posenc_test(sinusoidal SOURCES oracle.c LIBS mpfr gmp)
 posenc_test(alibi SOURCES oracle.c LIBS mpfr gmp)
 posenc_test(table)
+posenc_test(compare_sides)
 posenc_test(diagnosis)
 posenc_test(vectors SOURCES vector_case.c LIBS PkgConfig::JSON_C)
 
@@ -69,3 +71,10 @@ foreach(name fast_rows rotate_kernels alibi)
     set_tests_properties(${name}_${level} PROPERTIES ENVIRONMENT "CMOCKA_MESSAGE_OUTPUT=TAP;POSENC_CPU=${level}")
   endforeach()
 endforeach()
+
+posenc_test(dequantize SOURCES ${model} LIBS PkgConfig::JSON_C)
+target_include_directories(test_dequantize PRIVATE ${PROJECT_SOURCE_DIR}/data)
+posenc_test(pair_powers)
+posenc_test(pair_verdict SOURCES ${model} LIBS PkgConfig::JSON_C)
+posenc_test(head_rows SOURCES ${PROJECT_SOURCE_DIR}/src/checkpoint/head_rows.c)
+target_include_directories(test_head_rows PRIVATE ${PROJECT_SOURCE_DIR}/data)

@@ -23,7 +23,7 @@ from amalgamate import ROOT, library_lists  # noqa: E402 (beside this file)
 
 TESTS = ("base", "wide", "memory_map", "frequencies", "angles", "fast_rows", "rotate",
          "rotate_kernels", "rotate_laws", "rotate_refused", "rotate_rows", "rotate_output",
-         "rotate_all", "table", "sinusoidal", "alibi", "gguf", "json", "safetensors", "tensor_set", "model_path",
+         "rotate_all", "table", "sinusoidal", "alibi", "gguf", "gguf_refused", "json", "safetensors", "tensor_set", "model_path",
          "entry_list")
 # The test that notices most mutants of some files runs first; the others follow, quick ones before slow.
 FIRST = {"src/absolute": "sinusoidal", "src/angles": "angles", "src/bias": "alibi",
