@@ -1,5 +1,6 @@
 /* posenc compare. SPDX-License-Identifier: MIT */
 #include "commands.h"
+#include "model_side.h"
 #include "output.h"
 #include "posenc/compare.h"
 #include "position_list.h"
@@ -14,21 +15,33 @@ static const cli_option options[] = {
     {"positions", "LIST",
      CLI_POSITIONS_HELP
      ";\nof a table's rows (0, 1, 2, ...); without tables\n0 ... 4095 and far ones up to 1048575"},
+    {"layer-type", "T", "of models: which layers (posenc inspect lists them)"},
+    {"layer-type-b", "T", "the same of B, where it differs"},
+    {"seq-len", "N", "of models: context length, for dynamic and longrope\n(the model's maximum)"},
     {NULL, NULL, NULL},
 };
 
 typedef struct compare_job {
     const cli_arguments *arguments;
     posenc_side *side[2];
+    posenc_model *model[2]; /* NULL: no model file */
     int64_t *positions;
     size_t count;
     posenc_comparison result;
 } compare_job;
 
-/* A side is JSON, or a file; model files will be a third kind. */
+static const char *layer_type_of(const compare_job *job, int index) {
+    const char *of_b = cli_value(job->arguments, "layer-type-b");
+    return index && of_b ? of_b : cli_value(job->arguments, "layer-type");
+}
+
+/* A side is JSON, a model, or another file. */
 static int open_side(compare_job *job, int index) {
     const char *text = cli_operand(job->arguments, index);
     posenc_error error;
+    if (*text != '{' && model_side_is(text))
+        return model_side_open(job->arguments, text, layer_type_of(job, index), &job->model[index],
+                               &job->side[index]);
     posenc_status status = *text == '{'
                                ? posenc_side_of_json(text, strlen(text), &job->side[index], &error)
                                : posenc_side_open(text, &job->side[index], &error);
@@ -191,6 +204,8 @@ static int run(const cli_arguments *arguments) {
         report_text(&job);
     posenc_side_free(job.side[0]);
     posenc_side_free(job.side[1]);
+    posenc_model_free(job.model[0]);
+    posenc_model_free(job.model[1]);
     free(job.positions);
     return status;
 }
@@ -200,12 +215,14 @@ const cli_command command_compare = {
     "A B",
     2,
     "do two encodings agree, from which position on not, and why",
-    "A and B: a spec in JSON ('{\"head_dim\": 128, \"base\": 500000}', or a file of it), or\n"
+    "A and B: a model (its config.json, GGUF file, folder, or name in a local store), a\n"
+    "spec in JSON ('{\"head_dim\": 128, \"base\": 500000}', or a file of it), or\n"
     "what an implementation of your own has dumped: cos and sin tables (.npz or\n"
     ".safetensors with arrays cos and sin, full or half width; .npy with both in one\n"
     "row) or inverse frequencies (one axis). Tables are taken as the rows of positions\n"
     "0, 1, 2, ... or of --positions. Exit status 0: equal, 1: not (equivalent included).\n\n"
     "  posenc compare '{\"head_dim\": 64, \"base\": 1e6}' tables.npz\n"
+    "  posenc compare models/Llama-3.1-8B models/Llama-3.1-8B.gguf\n"
     "  posenc compare old.json new.json --positions 0:100000",
     options,
     NULL,

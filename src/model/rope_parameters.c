@@ -229,8 +229,7 @@ static posenc_status penc_get_sections(const penc_block *block) {
     if (!status)
         status = penc_get_list(block, "mrope_section", &sections, &count);
     if (!status && count > POSENC_MAX_AXES)
-        status =
-            penc_fail_size(block->error, "length of mrope_section", count, "be at most 8");
+        status = penc_fail_size(block->error, "length of mrope_section", count, "be at most 8");
     for (size_t i = 0; !status && i < count; i++) {
         if (!(sections[i] >= 0.0 && sections[i] <= (double)POSENC_MAX_DIM)) {
             status = penc_fail_real(block->error, "mrope_section", sections[i],
