@@ -8,6 +8,7 @@
  *     posenc_frequencies      resolved, one per pair, made once             frequencies.h
  *     posenc_angles           cos and sin rows of the positions at hand     rows.h
  *     posenc_rotate           turns queries and keys, every layer           rotate.h
+ *       posenc_norm_rotate    with the norm of each head and query scales   norm_rotate.h, query_scale.h
  * and beside it sinusoidal tables (sinusoidal.h) and ALiBi (alibi.h). Errors: status.h. Number
  * types: dtype.h. A second library, libposenc-model, reads files: npy.h, rope_parameters.h.
  *
@@ -25,6 +26,8 @@
 #include "posenc/cpu.h"
 #include "posenc/dtype.h"
 #include "posenc/frequencies.h"
+#include "posenc/norm_rotate.h"
+#include "posenc/query_scale.h"
 #include "posenc/rotate.h"
 #include "posenc/rows.h"
 #include "posenc/sinusoidal.h"
