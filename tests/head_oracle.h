@@ -19,7 +19,7 @@ typedef struct stage_case {
 #define HEAD_ORACLE(suffix, real, root)                                                            \
     static inline void oracle_norm_##suffix(const posenc_norm *norm, size_t n, double *x) {        \
         real sums[16], mean, r;                                                                    \
-        for (size_t k = 0; k < 16; k++) {                                                       \
+        for (size_t k = 0; k < 16; k++) {                                                          \
             sums[k] = 0;                                                                           \
             for (size_t i = k; i < n; i += 16) {                                                   \
                 real square = (real)x[i] * (real)x[i];                                             \

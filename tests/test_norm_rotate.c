@@ -44,9 +44,9 @@ static void add_scales(norm_case *c, random_stream *rng) {
     size_t count = own ? batch * (tokens + 1) - 1 : tokens;
     c->scales = guarded_new(count * oracle_bytes(dtype), GUARD_AFTER);
     for (size_t i = 0; i < count; i++)
-        oracle_store(c->scales.data, dtype, (ptrdiff_t)i,
-                     oracle_bits_of_double(random_below(rng, 4) ? random_real(rng, 0.5, 3.0) : 1.0,
-                                           dtype));
+        oracle_store(
+            c->scales.data, dtype, (ptrdiff_t)i,
+            oracle_bits_of_double(random_below(rng, 4) ? random_real(rng, 0.5, 3.0) : 1.0, dtype));
     c->given.scales = c->scales.data;
     c->given.scales_stride = own ? (ptrdiff_t)tokens + 1 : 0;
 }
@@ -124,12 +124,13 @@ static void assert_head(norm_case *c, const posenc_rotation *r, const void *inpu
         uint64_t got = oracle_load(y->data, base->y.dtype, element);
         uint64_t wanted = oracle_bits_of_double(x[i], base->y.dtype);
         if (!oracle_same(got, wanted, base->y.dtype))
-            fail_msg("%s to %s, batch %zu, token %zu, head %zu of %zu, channel %zu of %zu: got %#llx, "
-                     "wanted %#llx (rotates %d, norm %d order %d)",
-                     posenc_dtype_name(base->x.dtype), posenc_dtype_name(base->y.dtype), place[0],
-                     place[1], place[2], base->x.shape[2], i, dim, (unsigned long long)got,
-                     (unsigned long long)wanted, c->stages.rotates, c->stages.has_norm,
-                     c->stages.norm.order);
+            fail_msg(
+                "%s to %s, batch %zu, token %zu, head %zu of %zu, channel %zu of %zu: got %#llx, "
+                "wanted %#llx (rotates %d, norm %d order %d)",
+                posenc_dtype_name(base->x.dtype), posenc_dtype_name(base->y.dtype), place[0],
+                place[1], place[2], base->x.shape[2], i, dim, (unsigned long long)got,
+                (unsigned long long)wanted, c->stages.rotates, c->stages.has_norm,
+                c->stages.norm.order);
         oracle_store(y->data, base->y.dtype, element, oracle_load(old, base->y.dtype, element));
     }
 }
@@ -220,8 +221,7 @@ static void without_stages_it_rotates(void **state) {
     for (int direction = 0; direction < 3; direction++) {
         options.direction = (posenc_direction)direction;
         assert_done(posenc_rotate(&r.rotation, &tensor, x, y, &options, &error), &error);
-        posenc_status got =
-            posenc_norm_rotate(&r.rotation, NULL, &tensor, x, z, &options, &error);
+        posenc_status got = posenc_norm_rotate(&r.rotation, NULL, &tensor, x, z, &options, &error);
         assert_done(got, &error);
         assert_memory_equal(y, z, sizeof y);
     }
@@ -375,16 +375,36 @@ typedef struct parts {
     void *output;
 } parts;
 
-static void no_epsilon(parts *p) { p->norm.epsilon = -1e-6; }
-static void nan_epsilon(parts *p) { p->norm.epsilon = (double)NAN; }
-static void infinite_epsilon(parts *p) { p->norm.epsilon = (double)INFINITY; }
-static void bad_order(parts *p) { p->norm.order = (posenc_norm_order)2; }
-static void bad_weight_dtype(parts *p) { p->norm.weight_dtype = (posenc_dtype)9; }
-static void bad_plus_one(parts *p) { p->norm.weight_plus_one = 2; }
-static void plus_one_to_nothing(parts *p) { p->norm.weight = NULL, p->norm.weight_plus_one = 1; }
-static void norm_without_size(parts *p) { p->norm.size = 0; }
-static void stages_without_size(parts *p) { p->stages.size = 8; }
-static void inverse(parts *p) { p->options.direction = POSENC_INVERSE; }
+static void no_epsilon(parts *p) {
+    p->norm.epsilon = -1e-6;
+}
+static void nan_epsilon(parts *p) {
+    p->norm.epsilon = (double)NAN;
+}
+static void infinite_epsilon(parts *p) {
+    p->norm.epsilon = (double)INFINITY;
+}
+static void bad_order(parts *p) {
+    p->norm.order = (posenc_norm_order)2;
+}
+static void bad_weight_dtype(parts *p) {
+    p->norm.weight_dtype = (posenc_dtype)9;
+}
+static void bad_plus_one(parts *p) {
+    p->norm.weight_plus_one = 2;
+}
+static void plus_one_to_nothing(parts *p) {
+    p->norm.weight = NULL, p->norm.weight_plus_one = 1;
+}
+static void norm_without_size(parts *p) {
+    p->norm.size = 0;
+}
+static void stages_without_size(parts *p) {
+    p->stages.size = 8;
+}
+static void inverse(parts *p) {
+    p->options.direction = POSENC_INVERSE;
+}
 static void backward_without_rotation(parts *p) {
     p->given_rotation = NULL;
     p->options.direction = POSENC_BACKWARD;
@@ -401,18 +421,32 @@ static void wide_double_head(parts *p) {
     p->given_rotation = NULL;
     p->tensor = posenc_tensor_dense(POSENC_F64, 1, 1, 1, 1025);
 }
-static void weight_in_output(parts *p) { p->norm.weight = (char *)p->y.data + 64; }
-static void scales_in_output(parts *p) { p->stages.scales = (char *)p->y.data + 64; }
+static void weight_in_output(parts *p) {
+    p->norm.weight = (char *)p->y.data + 64;
+}
+static void scales_in_output(parts *p) {
+    p->stages.scales = (char *)p->y.data + 64;
+}
 static void huge_scales_stride(parts *p) {
     p->tensor = posenc_tensor_dense(POSENC_F32, 2, 2, 2, 16);
     p->rotation.tokens = 2;
     p->stages.scales_stride = PTRDIFF_MAX / 4;
 }
-static void cos_in_output(parts *p) { p->rotation.cos = p->y.data; }
-static void input_in_output(parts *p) { p->output = (char *)p->x + 4; }
-static void no_output(parts *p) { p->output = NULL; }
-static void no_cos(parts *p) { p->rotation.cos = NULL; }
-static void odd_rotary_dim(parts *p) { p->rotation.rotary_dim = 7; }
+static void cos_in_output(parts *p) {
+    p->rotation.cos = p->y.data;
+}
+static void input_in_output(parts *p) {
+    p->output = (char *)p->x + 4;
+}
+static void no_output(parts *p) {
+    p->output = NULL;
+}
+static void no_cos(parts *p) {
+    p->rotation.cos = NULL;
+}
+static void odd_rotary_dim(parts *p) {
+    p->rotation.rotary_dim = 7;
+}
 
 static void assert_spoilt(void (*spoil)(parts *), posenc_status status, const char *argument) {
     parts p = {.rotation = POSENC_ROTATION_INIT, .norm = POSENC_NORM_INIT};

@@ -73,16 +73,15 @@ static void exact_scales_are_correctly_rounded(void **state) {
             positions[i] = random_place(&s, &rng);
         guarded got = guarded_new(20 * oracle_bytes(dtype), GUARD_AFTER);
         posenc_error error;
-        assert_done(posenc_query_scales(&s, positions, 20, POSENC_MODE_EXACT, dtype, got.data,
-                                        &error),
-                    &error);
+        assert_done(
+            posenc_query_scales(&s, positions, 20, POSENC_MODE_EXACT, dtype, got.data, &error),
+            &error);
         for (size_t i = 0; i < 20; i++) {
             real_scale(wanted, &s, positions[i]);
             if (oracle_load(got.data, dtype, (ptrdiff_t)i) != oracle_bits(wanted, dtype))
                 fail_msg("%s, a %g, L %llu, offset %lld, position %lld: %.17g, wanted %.17g",
                          posenc_query_scale_name(s.kind), s.coefficient,
-                         (unsigned long long)s.length, (long long)s.offset,
-                         (long long)positions[i],
+                         (unsigned long long)s.length, (long long)s.offset, (long long)positions[i],
                          oracle_value(oracle_load(got.data, dtype, (ptrdiff_t)i), dtype),
                          mpfr_get_d(wanted, MPFR_RNDN));
         }
@@ -96,7 +95,8 @@ static float framework_scale(const posenc_query_scale *s, int64_t position) {
     mpfr_t value;
     mpfr_init2(value, 24);
     float quotient = ((float)position + (float)s->offset) / (float)s->length;
-    quotient = s->kind == POSENC_QUERY_SCALE_FLOOR ? 1.0f + floorf(quotient) : fmaxf(quotient, 1.0f);
+    quotient =
+        s->kind == POSENC_QUERY_SCALE_FLOOR ? 1.0f + floorf(quotient) : fmaxf(quotient, 1.0f);
     mpfr_set_flt(value, quotient, MPFR_RNDN);
     mpfr_log(value, value, MPFR_RNDN);
     float product = mpfr_get_flt(value, MPFR_RNDN) * (float)s->coefficient;
@@ -112,9 +112,9 @@ static void float32_scales_are_the_frameworks(void **state) {
         int64_t position = random_place(&s, &rng);
         float got;
         posenc_error error;
-        assert_done(posenc_query_scales(&s, &position, 1, POSENC_MODE_FLOAT32, POSENC_F32, &got,
-                                        &error),
-                    &error);
+        assert_done(
+            posenc_query_scales(&s, &position, 1, POSENC_MODE_FLOAT32, POSENC_F32, &got, &error),
+            &error);
         int64_t n = position + s.offset;
         double ratio = log((double)n) / log((double)s.length); /* of Python's list, within 1 ulp */
         float wanted = s.kind != POSENC_QUERY_SCALE_LOG_N ? framework_scale(&s, position)

@@ -31,11 +31,11 @@ typedef enum posenc_norm_order {
 
 /* The RMS norm of each head. Start from POSENC_NORM_INIT. */
 typedef struct posenc_norm {
-    size_t size;             /* sizeof(posenc_norm) */
-    double epsilon;          /* >= 0, finite; models use 1e-5 or 1e-6. Rounded to the computing type. 0 is
+    size_t size;    /* sizeof(posenc_norm) */
+    double epsilon; /* >= 0, finite; models use 1e-5 or 1e-6. Rounded to the computing type. 0 is
                                 allowed: a head of zeros becomes NaN then */
-    posenc_norm_order order; /* 0: before */
-    const void *weight;      /* head_dim numbers that all heads share; NULL: none */
+    posenc_norm_order order;   /* 0: before */
+    const void *weight;        /* head_dim numbers that all heads share; NULL: none */
     posenc_dtype weight_dtype; /* any; 0: float32 */
     int weight_plus_one;       /* 1: the weight is added to 1 (Gemma) */
 } posenc_norm;
@@ -47,7 +47,8 @@ typedef struct posenc_norm {
 typedef struct posenc_head_stages {
     size_t size;             /* sizeof(posenc_head_stages) */
     const posenc_norm *norm; /* NULL: none */
-    const void *scales; /* multiplies all channels of token t of sequence n, last of all, rounded once more: element
+    const void *
+        scales; /* multiplies all channels of token t of sequence n, last of all, rounded once more: element
                            n * scales_stride + t. float32, float64 for float64 tensors; NULL: none.
                            posenc_query_scales makes them */
     ptrdiff_t scales_stride; /* in elements, from sequence to sequence; 0: all share one list */
@@ -63,12 +64,9 @@ typedef struct posenc_head_stages {
  * head_dim is at most 2048 (1024 in float64). options.direction must be forward. `weight` and `scales` must not
  * overlap the output. All else, aliasing and errors too, is as for posenc_rotate; channels that do not rotate are
  * normalised and scaled as well, and copied bit for bit if nothing is done to them. */
-POSENC_API POSENC_CHECKED posenc_status posenc_norm_rotate(const posenc_rotation *rotation,
-                                                           const posenc_head_stages *stages,
-                                                           const posenc_tensor *tensor,
-                                                           const void *input, void *output,
-                                                           const posenc_rotate_options *options,
-                                                           posenc_error *error);
+POSENC_API POSENC_CHECKED posenc_status posenc_norm_rotate(
+    const posenc_rotation *rotation, const posenc_head_stages *stages, const posenc_tensor *tensor,
+    const void *input, void *output, const posenc_rotate_options *options, posenc_error *error);
 
 #ifdef __cplusplus
 }

@@ -9,6 +9,7 @@
  *     posenc_angles           cos and sin rows of the positions at hand     rows.h
  *     posenc_rotate           turns queries and keys, every layer           rotate.h
  *       posenc_norm_rotate    with the norm of each head and query scales   norm_rotate.h, query_scale.h
+ *     posenc_cache_append     rotated keys and values into a cache, shifts  cache.h
  * and beside it sinusoidal tables (sinusoidal.h) and ALiBi (alibi.h). Errors: status.h. Number
  * types: dtype.h. A second library, libposenc-model, reads files: npy.h, rope_parameters.h.
  *
@@ -23,6 +24,7 @@
 #define POSENC_POSENC_H
 
 #include "posenc/alibi.h"
+#include "posenc/cache.h"
 #include "posenc/cpu.h"
 #include "posenc/dtype.h"
 #include "posenc/frequencies.h"

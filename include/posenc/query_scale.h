@@ -48,9 +48,10 @@ typedef struct posenc_query_scale {
  * (correctly rounded), the product and the sum are float32 numbers.
  * Fails with NULL_POINTER or OUT_OF_RANGE, naming the position's index; nothing is written then. The lists must not
  * overlap. Allocates nothing. */
-POSENC_API POSENC_CHECKED posenc_status
-posenc_query_scales(const posenc_query_scale *query_scale, const int64_t *positions, size_t count,
-                    posenc_mode mode, posenc_dtype dtype, void *scales, posenc_error *error);
+POSENC_API POSENC_CHECKED posenc_status posenc_query_scales(const posenc_query_scale *query_scale,
+                                                            const int64_t *positions, size_t count,
+                                                            posenc_mode mode, posenc_dtype dtype,
+                                                            void *scales, posenc_error *error);
 
 #ifdef __cplusplus
 }

@@ -64,8 +64,7 @@ static float penc_framework_scale(const posenc_query_scale *s, int64_t position)
         quotient = 1.0f + (float)(uint64_t)quotient;
     else if (quotient < 1.0f)
         quotient = 1.0f;
-    float product =
-        (float)s->coefficient * (float)penc_rounded_log((double)quotient, POSENC_F32);
+    float product = (float)s->coefficient * (float)penc_rounded_log((double)quotient, POSENC_F32);
     return product + 1.0f;
 }
 
@@ -73,7 +72,8 @@ static posenc_status penc_check_query_scale(const posenc_query_scale *s, posenc_
     int is_log_n = s->kind == POSENC_QUERY_SCALE_LOG_N;
     uint64_t most = (uint64_t)POSENC_MAX_POSITION, least = is_log_n ? 2 : 1;
     if (!posenc_query_scale_name(s->kind))
-        return penc_fail_integer(error, "query_scale.kind", s->kind, "be a posenc_query_scale_kind");
+        return penc_fail_integer(error, "query_scale.kind", s->kind,
+                                 "be a posenc_query_scale_kind");
     if (is_log_n && s->coefficient != 0.0)
         return penc_fail_real(error, "query_scale.coefficient", s->coefficient, "be 0 for log_n");
     if (!is_log_n && !(s->coefficient > 0.0 && s->coefficient <= 1000.0))
@@ -96,7 +96,8 @@ static posenc_status penc_check_scale_lists(const int64_t *positions, size_t cou
     if (!scales)
         return penc_fail_null(error, "scales");
     if (!penc_size_multiply(count, sizeof *positions, &bytes) || bytes > PTRDIFF_MAX)
-        return penc_fail(error, POSENC_OVERFLOW, "count", "keep the lists within the address space");
+        return penc_fail(error, POSENC_OVERFLOW, "count",
+                         "keep the lists within the address space");
     scale_bytes = count * posenc_dtype_bytes(dtype);
     if (penc_ranges_meet((uintptr_t)positions, bytes, (uintptr_t)scales, scale_bytes))
         return penc_fail(error, POSENC_OVERLAP, "scales", "not overlap the positions");
@@ -120,15 +121,15 @@ posenc_status posenc_query_scales(const posenc_query_scale *query_scale, const i
     if (!status && !posenc_mode_name(mode))
         status = penc_fail_integer(error, "mode", mode, "be a posenc_mode");
     if (!status && dtype != POSENC_F32 && (dtype != POSENC_F64 || mode == POSENC_MODE_FLOAT32))
-        status = penc_fail_integer(error, "dtype", dtype,
-                                   "be float32, or float64 in mode exact");
+        status = penc_fail_integer(error, "dtype", dtype, "be float32, or float64 in mode exact");
     if (status || count == 0)
         return status;
     status = penc_check_scale_lists(positions, count, dtype, scales, error);
     if (status)
         return status;
     double value = 0.0;
-    uint64_t computed = UINT64_MAX; /* the quotient that `value` belongs to: many positions share one */
+    uint64_t computed =
+        UINT64_MAX; /* the quotient that `value` belongs to: many positions share one */
     for (size_t i = 0; i < count; i++) {
         uint64_t n = (uint64_t)(positions[i] + query_scale->offset);
         uint64_t key = query_scale->kind == POSENC_QUERY_SCALE_FLOOR && mode == POSENC_MODE_EXACT

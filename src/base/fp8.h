@@ -7,11 +7,12 @@
 #include "base/half.h"
 
 /* The largest number, the NaN and where normal numbers begin, as bits of float32 or of fp8. */
-#define PENC_FP8_MOST         448.0f
-#define PENC_FP8_MOST_BITS    0x43e00000u
-#define PENC_FP8_NAN          0x7fu
-#define PENC_FP8_NORMAL_BITS  0x3c800000u /* 2^-6 */
-#define PENC_FP8_INTEGER      16384.0f    /* float32 numbers around it are multiples of 2^-9, fp8's last place */
+#define PENC_FP8_MOST        448.0f
+#define PENC_FP8_MOST_BITS   0x43e00000u
+#define PENC_FP8_NAN         0x7fu
+#define PENC_FP8_NORMAL_BITS 0x3c800000u /* 2^-6 */
+#define PENC_FP8_INTEGER                                                                           \
+    16384.0f /* float32 numbers around it are multiples of 2^-9, fp8's last place */
 #define PENC_FP8_INTEGER_BITS 0x46800000u
 
 /* To nearest, ties to even; what is too large becomes +-448, infinities too; a NaN stays one. */
@@ -41,7 +42,8 @@ static inline float penc_float_of_fp8(uint8_t bits) {
 
 /* The nearest integer, ties to even; |value| at most 2^21. */
 static inline int32_t penc_nearest_integer(float value) {
-    float shifted = value + 12582912.0f; /* 1.5 * 2^23: float32 numbers around it are the integers */
+    float shifted =
+        value + 12582912.0f; /* 1.5 * 2^23: float32 numbers around it are the integers */
     return (int32_t)(penc_bits_of_float(shifted) - 0x4b400000u);
 }
 

@@ -18,7 +18,10 @@ typedef enum penc_format {
 } penc_format;
 
 static inline size_t penc_format_bytes(penc_format format) {
-    return format == PENC_FORMAT_F64 ? 8 : format == PENC_FORMAT_F32 ? 4 : format < PENC_FORMAT_INT8 ? 2 : 1;
+    return format == PENC_FORMAT_F64   ? 8
+           : format == PENC_FORMAT_F32 ? 4
+           : format < PENC_FORMAT_INT8 ? 2
+                                       : 1;
 }
 
 /* A row whose largest magnitude is below this counts as zeros, and its scale is 0. */

@@ -15,7 +15,7 @@ typedef struct penc_heads {
 /* Memory of one call of penc_pass_heads. */
 typedef struct penc_pass_memory {
     _Alignas(64) char first[PENC_HEAD_BYTES];
-    _Alignas(64) char second[PENC_HEAD_BYTES]; /* where a rotation cannot write what it reads */
+    _Alignas(64) char second[PENC_HEAD_BYTES];   /* where a rotation cannot write what it reads */
     _Alignas(64) char gathered[PENC_HEAD_BYTES]; /* of channels that do not lie side by side */
     _Alignas(64) char scattered[2 * PENC_HEAD_BYTES]; /* float64 from float32 */
 } penc_pass_memory;
@@ -33,8 +33,7 @@ const void *penc_ready_weight(const posenc_norm *norm, size_t head_dim, int is_d
         if (is_double)
             ((double *)weights)[i] = norm->weight_plus_one ? 1.0 + weight : weight;
         else
-            ((float *)weights)[i] =
-                norm->weight_plus_one ? 1.0f + (float)weight : (float)weight;
+            ((float *)weights)[i] = norm->weight_plus_one ? 1.0f + (float)weight : (float)weight;
     }
     return weights;
 }
@@ -192,9 +191,8 @@ static penc_heads penc_turn_heads(const penc_pass_group *g, penc_heads from) {
     const posenc_rotation *rotation = pass->rotation;
     size_t start = rotation->rotary_start, end = start + rotation->rotary_dim;
     int shuffles = !pass->from_x && rotation->pairing != pass->y_pairing;
-    penc_heads to = pass->to_y ? g->y
-                               : penc_in_memory(pass, shuffles ? g->memory->second
-                                                               : g->memory->first);
+    penc_heads to =
+        pass->to_y ? g->y : penc_in_memory(pass, shuffles ? g->memory->second : g->memory->first);
     penc_rotate_job job = pass->job;
     job.heads = g->heads;
     job.x.head = from.head;

@@ -23,8 +23,8 @@ typedef struct penc_head_side {
 typedef struct penc_head_pass {
     size_t heads, head_dim;
     penc_head_side x, y;
-    int in_place; /* x and y are the same memory */
-    int stream;   /* y is aligned and should bypass the caches where it can */
+    int in_place;            /* x and y are the same memory */
+    int stream;              /* y is aligned and should bypass the caches where it can */
     const posenc_norm *norm; /* NULL: none */
     const void *weight;      /* ready: in the computing type, 1 added; NULL: none */
     /* rotary_dim 0: none. Its pointers are not used but given with each token */

@@ -22,8 +22,7 @@ static posenc_status penc_check_norm(const posenc_norm *norm, posenc_error *erro
         return penc_fail_integer(error, "norm.weight_dtype", norm->weight_dtype,
                                  "be a posenc_dtype");
     if (norm->weight_plus_one != 0 && norm->weight_plus_one != 1)
-        return penc_fail_integer(error, "norm.weight_plus_one", norm->weight_plus_one,
-                                 "be 0 or 1");
+        return penc_fail_integer(error, "norm.weight_plus_one", norm->weight_plus_one, "be 0 or 1");
     if (norm->weight_plus_one && !norm->weight)
         return penc_fail_null(error, "norm.weight");
     return POSENC_OK;
@@ -121,11 +120,10 @@ static int penc_may_stream(const penc_rotate_plan *plan) {
 }
 
 static penc_head_side penc_side_of_tensor(const posenc_tensor *tensor) {
-    return (penc_head_side){(penc_format)tensor->dtype, tensor->strides[POSENC_AXIS_HEADS],
-                            tensor->shape[POSENC_AXIS_HEAD_DIM] > 1
-                                ? tensor->strides[POSENC_AXIS_HEAD_DIM]
-                                : 1,
-                            0, 0.0f};
+    return (penc_head_side){
+        (penc_format)tensor->dtype, tensor->strides[POSENC_AXIS_HEADS],
+        tensor->shape[POSENC_AXIS_HEAD_DIM] > 1 ? tensor->strides[POSENC_AXIS_HEAD_DIM] : 1, 0,
+        0.0f};
 }
 
 static ptrdiff_t penc_token_at(const posenc_tensor *tensor, size_t batch, size_t token) {
