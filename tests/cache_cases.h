@@ -44,11 +44,11 @@ static inline void random_strides(const size_t *shape, int count, int plain, int
 static inline cache_memory cache_new(posenc_cache_format format, size_t blocks, size_t block_tokens,
                                      size_t heads, size_t head_dim, random_stream *rng) {
     const size_t shape[4] = {blocks, block_tokens, heads, head_dim};
-    int plain = (int)random_below(rng, 2), per_tensor = format == POSENC_CACHE_FP8_E4M3 &&
-                                                         random_below(rng, 2);
+    int plain = (int)random_below(rng, 2),
+        per_tensor = format == POSENC_CACHE_FP8_E4M3 && random_below(rng, 2);
     ptrdiff_t strides[4], low, high;
-    cache_memory m = {.cache = posenc_cache_dense(format, NULL, blocks, block_tokens, heads,
-                                                  head_dim)};
+    cache_memory m = {.cache =
+                          posenc_cache_dense(format, NULL, blocks, block_tokens, heads, head_dim)};
     posenc_cache *c = &m.cache;
     random_strides(shape, 4, plain, !plain, strides, rng);
     reach_of(shape, strides, 4, &low, &high);
@@ -204,8 +204,7 @@ static inline double cache_number(const cache_memory *m, int64_t slot, size_t he
 static inline void set_back(void *array, const void *base, const void *before, ptrdiff_t bytes,
                             ptrdiff_t at) {
     memcpy((char *)array + at * bytes,
-           (const char *)before + ((char *)array - (const char *)base) + at * bytes,
-           (size_t)bytes);
+           (const char *)before + ((char *)array - (const char *)base) + at * bytes, (size_t)bytes);
 }
 
 /* A head is what the float32 numbers x become; it is set back to what was there before. */
@@ -218,10 +217,10 @@ static inline void assert_cached(cache_memory *m, int64_t slot, size_t head, con
         quantise_head(c, x, codes, &scale);
     for (size_t i = 0; i < c->head_dim; i++) {
         uint64_t got = cache_bits(m, slot, head, i);
-        int alike = bytes == 1 ? got == codes[i]
-                               : oracle_same(got,
-                                             oracle_bits_of_double(x[i], (posenc_dtype)c->format),
-                                             (posenc_dtype)c->format);
+        int alike = bytes == 1
+                        ? got == codes[i]
+                        : oracle_same(got, oracle_bits_of_double(x[i], (posenc_dtype)c->format),
+                                      (posenc_dtype)c->format);
         if (!alike && !(c->format == POSENC_CACHE_FP8_E4M3 && isnan(x[i]) && (got & 0x7f) == 0x7f))
             fail_msg("%s, slot %lld, head %zu, channel %zu of %zu: got %#llx for %.9g (code %d)",
                      posenc_cache_format_name(c->format), (long long)slot, head, i, c->head_dim,
@@ -233,8 +232,8 @@ static inline void assert_cached(cache_memory *m, int64_t slot, size_t head, con
     ptrdiff_t at = scale_place(c, slot, head);
     if (!(c->scales[at] == scale || (isnan(c->scales[at]) && isnan(scale))))
         fail_msg("%s, slot %lld, head %zu: scale %.9g, wanted %.9g",
-                 posenc_cache_format_name(c->format), (long long)slot, head,
-                 (double)c->scales[at], (double)scale);
+                 posenc_cache_format_name(c->format), (long long)slot, head, (double)c->scales[at],
+                 (double)scale);
     set_back(c->scales, m->scales.data, m->scales_before, sizeof(float), at);
 }
 

@@ -64,8 +64,8 @@ static void choose_blocks(slot_case *s, size_t blocks, size_t block_tokens, size
             int32_t *entry = &s->table[n * width + place / block_tokens];
             if (*entry < 0 || *entry == INT32_MAX)
                 *entry = (int32_t)all[used++];
-            s->wanted[n][t] = (int64_t)*entry * (int64_t)block_tokens +
-                              (int64_t)(place % block_tokens);
+            s->wanted[n][t] =
+                (int64_t)*entry * (int64_t)block_tokens + (int64_t)(place % block_tokens);
         }
     }
     assert_true(used <= blocks);
@@ -79,8 +79,8 @@ static void choose_starts(slot_case *s, size_t block_tokens, size_t batch, size_
     for (size_t n = 0; n < batch; n++) {
         s->starts[n] = (int64_t)random_below(rng, block_tokens - tokens + 1);
         for (size_t t = 0; t < tokens; t++)
-            s->wanted[n][t] = (int64_t)(n * block_tokens + t) +
-                              (s->given.starts ? s->starts[n] : 0);
+            s->wanted[n][t] =
+                (int64_t)(n * block_tokens + t) + (s->given.starts ? s->starts[n] : 0);
     }
 }
 
@@ -130,10 +130,9 @@ static void random_side(side_case *s, size_t batch, size_t tokens, size_t heads,
     }
     s->cache = cache_new(formats[random_below(rng, COUNT(formats))], blocks, block_tokens, heads,
                          dim, rng);
-    s->item = (posenc_append_item){&s->tensor, s->x.data, &s->cache.cache,
-                                   random_below(rng, 4) || s->given.norm || s->given.scales
-                                       ? &s->given
-                                       : NULL};
+    s->item = (posenc_append_item){
+        &s->tensor, s->x.data, &s->cache.cache,
+        random_below(rng, 4) || s->given.norm || s->given.scales ? &s->given : NULL};
     cache_keep(&s->cache);
     s->before = copy_of(&s->x.memory);
 }
@@ -283,8 +282,9 @@ static void fp8_codes_go_there_and_back(void **state) {
     assert_done(posenc_cache_read(&cache, &slot, 1, &tensor, numbers, &error), &error);
     for (unsigned i = 0; i < 256; i++) {
         double wanted = copysign(fp8_number(i & 0x7f) / 4.0, i & 0x80 ? -1.0 : 1.0);
-        int alike = isnan(wanted) ? isnan(numbers[i])
-                                  : (double)numbers[i] == wanted && !signbit(numbers[i]) == !(i & 0x80);
+        int alike = isnan(wanted)
+                        ? isnan(numbers[i])
+                        : (double)numbers[i] == wanted && !signbit(numbers[i]) == !(i & 0x80);
         if (!alike)
             fail_msg("code %#x reads as %.9g", i, (double)numbers[i]);
     }
@@ -312,7 +312,8 @@ static void int8_scales_are_those_of_the_header(void **state) {
     cache.scales = scales;
     cache.scale_count = 5;
     assert_done(posenc_cache_append(NULL, NULL, &item, NULL, NULL, &error), &error);
-    const int8_t first[4] = {50, -127, 0, 2}; /* 0.01 and 0.03 times 50: 0.5 and 1.5, to even or near */
+    const int8_t first[4] = {50, -127, 0,
+                             2}; /* 0.01 and 0.03 times 50: 0.5 and 1.5, to even or near */
     assert_memory_equal(codes[0], first, 2);
     assert_true(codes[0][2] == 0 || codes[0][2] == 1);
     assert_true(codes[0][3] == 1 || codes[0][3] == 2);

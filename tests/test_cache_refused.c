@@ -49,7 +49,8 @@ static void parts_new(parts *p) {
     p->rotation.rotary_dim = DIM;
     p->tensor = p->v_tensor = posenc_tensor_dense(POSENC_F32, BATCH, TOKENS, HEADS, DIM);
     p->output = posenc_tensor_dense(POSENC_F32, 1, 3, HEADS, DIM);
-    p->cache = posenc_cache_dense(POSENC_CACHE_INT8, p->data.data, BLOCKS, BLOCK_TOKENS, HEADS, DIM);
+    p->cache =
+        posenc_cache_dense(POSENC_CACHE_INT8, p->data.data, BLOCKS, BLOCK_TOKENS, HEADS, DIM);
     p->cache.scales = p->scales.data;
     p->cache.scale_count = SLOTS * HEADS;
     p->v_cache =
@@ -108,29 +109,67 @@ static posenc_status call(parts *p, callee which, posenc_error *error) {
 
 /* --- The cache itself ----------------------------------------------------------------------------- */
 
-static void no_cache_size(parts *p) { p->cache.size = 0; }
-static void no_cache(parts *p) { p->keys.cache = p->given_cache = NULL; }
-static void bad_format(parts *p) { p->cache.format = (posenc_cache_format)1; }
-static void no_data(parts *p) { p->cache.data = NULL; }
-static void no_blocks(parts *p) { p->cache.blocks = 0; }
-static void no_tokens(parts *p) { p->cache.block_tokens = 0; }
-static void wide_head(parts *p) { p->cache.head_dim = 2049; }
-static void huge_cache(parts *p) { p->cache.blocks = SIZE_MAX / 4; }
-static void huge_stride(parts *p) { p->cache.block_stride = PTRDIFF_MAX / 2; }
-static void slots_meet(parts *p) { p->cache.token_stride = HEADS * DIM - 1; }
-static void channels_meet(parts *p) { p->cache.channel_stride = 1, p->cache.head_stride = DIM / 2; }
-static void no_scales(parts *p) { p->cache.scales = NULL; }
-static void few_scales(parts *p) { p->cache.scale_count = SLOTS * HEADS - 1; }
-static void far_scales(parts *p) { p->cache.scale_token_stride = 4; }
-static void scales_before(parts *p) { p->cache.scale_head_stride = -1; }
-static void scales_meet(parts *p) { p->cache.scale_token_stride = 1; }
-static void scales_in_data(parts *p) { p->cache.scales = (float *)p->data.data; }
+static void no_cache_size(parts *p) {
+    p->cache.size = 0;
+}
+static void no_cache(parts *p) {
+    p->keys.cache = p->given_cache = NULL;
+}
+static void bad_format(parts *p) {
+    p->cache.format = (posenc_cache_format)1;
+}
+static void no_data(parts *p) {
+    p->cache.data = NULL;
+}
+static void no_blocks(parts *p) {
+    p->cache.blocks = 0;
+}
+static void no_tokens(parts *p) {
+    p->cache.block_tokens = 0;
+}
+static void wide_head(parts *p) {
+    p->cache.head_dim = 2049;
+}
+static void huge_cache(parts *p) {
+    p->cache.blocks = SIZE_MAX / 4;
+}
+static void huge_stride(parts *p) {
+    p->cache.block_stride = PTRDIFF_MAX / 2;
+}
+static void slots_meet(parts *p) {
+    p->cache.token_stride = HEADS * DIM - 1;
+}
+static void channels_meet(parts *p) {
+    p->cache.channel_stride = 1, p->cache.head_stride = DIM / 2;
+}
+static void no_scales(parts *p) {
+    p->cache.scales = NULL;
+}
+static void few_scales(parts *p) {
+    p->cache.scale_count = SLOTS * HEADS - 1;
+}
+static void far_scales(parts *p) {
+    p->cache.scale_token_stride = 4;
+}
+static void scales_before(parts *p) {
+    p->cache.scale_head_stride = -1;
+}
+static void scales_meet(parts *p) {
+    p->cache.scale_token_stride = 1;
+}
+static void scales_in_data(parts *p) {
+    p->cache.scales = (float *)p->data.data;
+}
 static void scales_of_floats(parts *p) {
     p->cache.format = POSENC_CACHE_F32;
     p->cache.data = p->original;
 }
-static void bad_scaling(parts *p) { p->cache.scaling = (posenc_cache_scaling)2; }
-static void int8_per_tensor(parts *p) { p->cache.scaling = POSENC_SCALE_PER_TENSOR; }
+static void bad_scaling(parts *p) {
+    p->cache.scaling = (posenc_cache_scaling)2;
+}
+static void int8_per_tensor(parts *p) {
+    p->cache.scaling = POSENC_SCALE_PER_TENSOR;
+}
 static void fp8_without_scale(parts *p) {
     p->cache.format = POSENC_CACHE_FP8_E4M3;
     p->cache.scaling = POSENC_SCALE_PER_TENSOR;
@@ -145,14 +184,24 @@ static void fp8_with_both(parts *p) {
     p->cache.scaling = POSENC_SCALE_PER_TENSOR;
     p->cache.tensor_scale = 1.0f;
 }
-static void int8_with_tensor_scale(parts *p) { p->cache.tensor_scale = 1.0f; }
+static void int8_with_tensor_scale(parts *p) {
+    p->cache.tensor_scale = 1.0f;
+}
 
 /* --- Appending ------------------------------------------------------------------------------------ */
 
-static void nothing_to_append(parts *p) { p->given_keys = p->given_values = NULL; }
-static void slot_outside(parts *p) { p->ids[2] = SLOTS; }
-static void slot_negative(parts *p) { p->ids[1] = -2; }
-static void slot_twice(parts *p) { p->ids[3] = p->ids[0]; }
+static void nothing_to_append(parts *p) {
+    p->given_keys = p->given_values = NULL;
+}
+static void slot_outside(parts *p) {
+    p->ids[2] = SLOTS;
+}
+static void slot_negative(parts *p) {
+    p->ids[1] = -2;
+}
+static void slot_twice(parts *p) {
+    p->ids[3] = p->ids[0];
+}
 static void use_table(parts *p) {
     p->slots.slot_ids = NULL;
     p->slots.block_table = p->table;
@@ -173,7 +222,8 @@ static void block_shared(parts *p) {
     use_table(p);
     p->table[2] = p->table[0];
 }
-static void block_twice_in_a_row(parts *p) { /* tokens 1 and 2 of blocks that are one: places 1 and 0 */
+static void block_twice_in_a_row(
+    parts *p) { /* tokens 1 and 2 of blocks that are one: places 1 and 0 */
     use_table(p);
     p->tensor.shape[POSENC_AXIS_TOKENS] = p->v_tensor.shape[POSENC_AXIS_TOKENS] = 4;
     p->tensor.shape[POSENC_AXIS_BATCH] = p->v_tensor.shape[POSENC_AXIS_BATCH] = 1;
@@ -208,20 +258,48 @@ static void table_and_list(parts *p) {
     use_table(p);
     p->slots.slot_ids = p->ids;
 }
-static void slots_without_size(parts *p) { p->slots.size = 0; }
-static void value_slot_outside(parts *p) { p->v_cache.blocks = 1; }
-static void other_heads(parts *p) { p->tensor.shape[POSENC_AXIS_HEADS] = 1; }
-static void other_dim(parts *p) { p->v_tensor.shape[POSENC_AXIS_HEAD_DIM] = 8; }
-static void other_tokens(parts *p) { p->v_tensor.shape[POSENC_AXIS_TOKENS] = 1; }
-static void other_batch(parts *p) { p->v_tensor.shape[POSENC_AXIS_BATCH] = 1; }
-static void doubles(parts *p) { p->v_tensor.dtype = POSENC_F64; }
-static void no_input(parts *p) { p->keys.input = NULL; }
-static void range_beyond(parts *p) { p->options.first_token = TOKENS + 1; }
-static void bad_stores(parts *p) { p->options.stores = (posenc_stores)3; }
-static void options_without_size(parts *p) { p->options.size = 1; }
-static void bad_norm(parts *p) { p->norm.epsilon = -1.0; }
-static void bad_rotation(parts *p) { p->rotation.rotary_dim = DIM + 2; }
-static void few_rows(parts *p) { p->rotation.tokens = 1; }
+static void slots_without_size(parts *p) {
+    p->slots.size = 0;
+}
+static void value_slot_outside(parts *p) {
+    p->v_cache.blocks = 1;
+}
+static void other_heads(parts *p) {
+    p->tensor.shape[POSENC_AXIS_HEADS] = 1;
+}
+static void other_dim(parts *p) {
+    p->v_tensor.shape[POSENC_AXIS_HEAD_DIM] = 8;
+}
+static void other_tokens(parts *p) {
+    p->v_tensor.shape[POSENC_AXIS_TOKENS] = 1;
+}
+static void other_batch(parts *p) {
+    p->v_tensor.shape[POSENC_AXIS_BATCH] = 1;
+}
+static void doubles(parts *p) {
+    p->v_tensor.dtype = POSENC_F64;
+}
+static void no_input(parts *p) {
+    p->keys.input = NULL;
+}
+static void range_beyond(parts *p) {
+    p->options.first_token = TOKENS + 1;
+}
+static void bad_stores(parts *p) {
+    p->options.stores = (posenc_stores)3;
+}
+static void options_without_size(parts *p) {
+    p->options.size = 1;
+}
+static void bad_norm(parts *p) {
+    p->norm.epsilon = -1.0;
+}
+static void bad_rotation(parts *p) {
+    p->rotation.rotary_dim = DIM + 2;
+}
+static void few_rows(parts *p) {
+    p->rotation.tokens = 1;
+}
 static void input_in_cache(parts *p) {
     p->tensor = posenc_tensor_dense(POSENC_F16, BATCH, TOKENS, HEADS, DIM);
     p->keys.input = p->data.data;
@@ -236,9 +314,15 @@ static void input_in_scales(parts *p) {
     p->rotation.tokens = 1;
     p->keys.input = p->scales.data;
 }
-static void tables_in_cache(parts *p) { p->rotation.sin = p->v_data.data; }
-static void weight_in_cache(parts *p) { p->norm.weight = p->data.data; }
-static void weight_in_values(parts *p) { p->norm.weight = p->v_data.data; }
+static void tables_in_cache(parts *p) {
+    p->rotation.sin = p->v_data.data;
+}
+static void weight_in_cache(parts *p) {
+    p->norm.weight = p->data.data;
+}
+static void weight_in_values(parts *p) {
+    p->norm.weight = p->v_data.data;
+}
 static void same_caches(parts *p) {
     p->v_cache = p->cache;
 }
@@ -252,35 +336,69 @@ static void values_in_scales(parts *p) {
 
 /* --- Reading and shifting ------------------------------------------------------------------------- */
 
-static void listed_outside(parts *p) { p->list[2] = SLOTS; }
-static void listed_negative(parts *p) { p->list[0] = -1; }
-static void listed_twice(parts *p) { p->list[2] = p->list[0]; }
-static void output_shape(parts *p) { p->output.shape[POSENC_AXIS_TOKENS] = 2; }
-static void output_meets(parts *p) { p->output.strides[POSENC_AXIS_HEADS] = 1; }
+static void listed_outside(parts *p) {
+    p->list[2] = SLOTS;
+}
+static void listed_negative(parts *p) {
+    p->list[0] = -1;
+}
+static void listed_twice(parts *p) {
+    p->list[2] = p->list[0];
+}
+static void output_shape(parts *p) {
+    p->output.shape[POSENC_AXIS_TOKENS] = 2;
+}
+static void output_meets(parts *p) {
+    p->output.strides[POSENC_AXIS_HEADS] = 1;
+}
 static void output_in_cache(parts *p) {
     p->output.dtype = POSENC_F16;
     p->read_to = p->data.data;
 }
-static void no_output(parts *p) { p->read_to = NULL; }
-static void no_shift(parts *p) { p->given_shift = NULL; }
-static void shift_without_size(parts *p) { p->shift.size = 3; }
-static void no_from(parts *p) { p->shift.from = NULL; }
-static void bad_mode(parts *p) { p->shift.mode = (posenc_mode)7; }
-static void other_pairing(parts *p) { p->shift.to = p->others; }
+static void no_output(parts *p) {
+    p->read_to = NULL;
+}
+static void no_shift(parts *p) {
+    p->given_shift = NULL;
+}
+static void shift_without_size(parts *p) {
+    p->shift.size = 3;
+}
+static void no_from(parts *p) {
+    p->shift.from = NULL;
+}
+static void bad_mode(parts *p) {
+    p->shift.mode = (posenc_mode)7;
+}
+static void other_pairing(parts *p) {
+    p->shift.to = p->others;
+}
 static void other_width(parts *p) {
     posenc_frequencies_destroy(p->others);
     p->shift.from = p->others = made(8, POSENC_PAIRING_HALF);
 }
-static void no_slots(parts *p) { p->shift.slots = NULL; }
-static void no_positions(parts *p) { p->shift.from_positions = NULL; }
-static void no_goal(parts *p) { p->shift.to_positions = NULL; }
-static void far_position(parts *p) { p->positions[0][1] = POSENC_MAX_POSITION + 1; }
-static void far_goal(parts *p) { p->positions[1][2] = -POSENC_MAX_POSITION - 1; }
+static void no_slots(parts *p) {
+    p->shift.slots = NULL;
+}
+static void no_positions(parts *p) {
+    p->shift.from_positions = NULL;
+}
+static void no_goal(parts *p) {
+    p->shift.to_positions = NULL;
+}
+static void far_position(parts *p) {
+    p->positions[0][1] = POSENC_MAX_POSITION + 1;
+}
+static void far_goal(parts *p) {
+    p->positions[1][2] = -POSENC_MAX_POSITION - 1;
+}
 static void far_way(parts *p) {
     p->positions[0][2] = -POSENC_MAX_POSITION;
     p->positions[1][2] = 1;
 }
-static void original_slots_alone(parts *p) { p->shift.original_slots = p->list; }
+static void original_slots_alone(parts *p) {
+    p->shift.original_slots = p->list;
+}
 static void originals_in_cache(parts *p) {
     p->originals = p->cache;
     p->shift.originals = &p->originals;

@@ -13,8 +13,7 @@ static void cache_keys(const posenc_cache *cache, const posenc_frequencies *f, c
     posenc_rows rows = POSENC_ROWS_INIT;
     posenc_rotation rotation;
     posenc_error error;
-    posenc_tensor tensor =
-        posenc_tensor_dense(POSENC_F32, 1, count, cache->heads, cache->head_dim);
+    posenc_tensor tensor = posenc_tensor_dense(POSENC_F32, 1, count, cache->heads, cache->head_dim);
     posenc_append_item item = {&tensor, k, cache, NULL};
     rows.cos = cos;
     rows.sin = sin;
@@ -87,8 +86,8 @@ static void random_shift(size_t trial, random_stream *rng) {
     posenc_frequencies *f = frequencies_of(&spec, 0);
     cache_memory m =
         cache_new(formats[trial % COUNT(formats)], blocks, block_tokens, heads, dim, rng);
-    cache_memory originals = cache_new(formats[random_below(rng, COUNT(formats))], MOST_SLOTS, 1,
-                                       heads, dim, rng);
+    cache_memory originals =
+        cache_new(formats[random_below(rng, COUNT(formats))], MOST_SLOTS, 1, heads, dim, rng);
     int with_originals = random_below(rng, 3) == 0;
     cache_fill(&m, rng);
     cache_fill(&originals, rng);
@@ -100,7 +99,9 @@ static void random_shift(size_t trial, random_stream *rng) {
     int one_way = (int)random_below(rng, 2);
     for (size_t i = 0; i < count; i++) {
         from[i] = random_position(rng) / 2;
-        to[i] = one_way ? from[i] + same : random_below(rng, 4) ? random_position(rng) / 2 : from[i];
+        to[i] = one_way                ? from[i] + same
+                : random_below(rng, 4) ? random_position(rng) / 2
+                                       : from[i];
         sources[i] = (int64_t)random_below(rng, MOST_SLOTS);
     }
     posenc_shift shift = POSENC_SHIFT_INIT;
@@ -143,6 +144,34 @@ static void random_shifts_give_the_bytes_of_plain_loops(void **state) {
     random_stream rng = random_of(__func__);
     for (size_t trial = 0; trial < random_trials(600); trial++)
         random_shift(trial, &rng);
+}
+
+/* A key whose position stays keeps any bytes, signalling NaN and codes that no quantising makes. */
+static void keys_that_stay_are_untouched(void **state) {
+    (void)state;
+    random_stream rng = random_of(__func__);
+    posenc_spec spec = spec_of(16, 10000.0, POSENC_PAIRING_HALF);
+    posenc_frequencies *f = frequencies_of(&spec, 0);
+    for (int mode = 0; mode < 2; mode++) {
+        for (size_t i = 0; i < COUNT(formats); i++) {
+            cache_memory m = cache_new(formats[i], 1, 4, 3, 16, &rng); /* all GUARD_FILL */
+            const int64_t slots[3] = {2, 0, 3}, positions[3] = {7, 0, -100000};
+            posenc_shift shift = POSENC_SHIFT_INIT;
+            posenc_error error;
+            for (size_t b = 0; b < m.data.bytes; b++)
+                ((unsigned char *)m.data.data)[b] = (unsigned char)random_bits(&rng);
+            cache_keep(&m);
+            shift.from = f;
+            shift.mode = (posenc_mode)mode;
+            shift.slots = slots;
+            shift.count = 3;
+            shift.from_positions = shift.to_positions = positions;
+            assert_done(posenc_cache_shift(&m.cache, &shift, &error), &error);
+            assert_rest_untouched(&m);
+            cache_free(&m);
+        }
+    }
+    posenc_frequencies_destroy(f);
 }
 
 /* --- Against keys that went to their goal at once ---------------------------------------------------- */
@@ -410,6 +439,7 @@ int main(int argc, char **argv) {
     }
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(random_shifts_give_the_bytes_of_plain_loops),
+        cmocka_unit_test(keys_that_stay_are_untouched),
         cmocka_unit_test(keys_reach_other_frequencies),
         cmocka_unit_test(shifts_do_not_change_the_length_of_keys),
         cmocka_unit_test(axes_shift_by_their_own_way),

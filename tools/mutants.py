@@ -23,19 +23,24 @@ from amalgamate import ROOT, library_lists  # noqa: E402 (beside this file)
 
 TESTS = ("base", "wide", "memory_map", "frequencies", "angles", "fast_rows", "rotate",
          "rotate_kernels", "rotate_laws", "rotate_refused", "rotate_rows", "rotate_output",
-         "rotate_all", "norm_rotate", "query_scale", "table", "sinusoidal", "alibi")
+         "rotate_all", "head_kernels", "norm_rotate", "query_scale", "cache_append", "cache_shift",
+         "cache_refused", "table", "sinusoidal", "alibi")
 # The test that notices most mutants of some files runs first; the others follow, quick ones before slow.
 FIRST = {"src/absolute": "sinusoidal", "src/angles": "angles", "src/bias": "alibi",
          "src/frequencies": "frequencies", "src/kernels/sincos": "fast_rows",
          "src/kernels/rotate": "rotate_kernels", "src/rope/rotate.c": "rotate_all",
          "src/rope/rotate_plan": "rotate_refused", "src/rope/rotate_run": "rotate_rows",
          "src/rope/row_finder": "rotate_rows", "src/rope/head_pass": "norm_rotate",
-         "src/rope/norm_rotate": "norm_rotate", "src/kernels/head": "norm_rotate",
+         "src/rope/norm_rotate": "norm_rotate", "src/kernels/head": "head_kernels",
+         "src/base/fp8": "cache_append", "src/cache/cache_append": "cache_append",
+         "src/cache/cache_shift": "cache_shift", "src/cache/cache_slots": "cache_refused",
+         "src/cache/cache_view": "cache_refused", "src/cache/cache_read": "cache_append",
          "src/angles/query_scale": "query_scale", "src/rope/rotation": "rotate", "src/rope/table": "table"}
 # Kernels of other CPU levels than this machine's best run under POSENC_CPU; a mutant of a level that the machine
 # lacks is skipped by name.
 LEVELS = {"src/kernels/rotate_avx2": "avx2", "src/kernels/rotate_vector": "avx2",
-          "src/kernels/rotate_avx512": "avx512bf16"}
+          "src/kernels/rotate_avx512": "avx512bf16", "src/kernels/head_avx2": "avx2",
+          "src/kernels/head_vector": "avx2", "src/kernels/head_avx512": "avx512bf16"}
 PACKAGES = ("cmocka", "mpfr", "json-c")
 
 MUTANTS = [
@@ -204,6 +209,69 @@ MUTANTS = [
     ("query scales: the offset left out", "src/angles/query_scale.c",
      "uint64_t n = (uint64_t)(positions[i] + query_scale->offset);",
      "uint64_t n = (uint64_t)positions[i];"),
+
+    ("AVX2: lanes added in another order", "src/kernels/head_avx2.c",
+     "__m128 two = _mm_add_ps(four, _mm_movehl_ps(four, four));",
+     "__m128 two = _mm_hadd_ps(four, four);"),
+    ("AVX-512: lanes added in another order", "src/kernels/head_avx512.c",
+     "__m128 two = _mm_add_ps(four, _mm_movehl_ps(four, four));",
+     "__m128 two = _mm_hadd_ps(four, four);"),
+    ("kernels of heads: the rest of a head is not padded", "src/kernels/head_vector.inc",
+     "        memcpy(padded, x, n * H_BYTES(format));",
+     "        memset(padded, 1, 64), memcpy(padded, x, n * H_BYTES(format));"),
+    ("kernels of heads: no factor in the search for the largest", "src/kernels/head_vector.inc",
+     "        NAME(sixteen) v = NAME(head_scaled)(job, x, i);\n        for (int k = 0; k < NAME(parts); k++)\n            larger",
+     "        NAME(sixteen) v = NAME(head_load)(PENC_FORMAT_F32, x + 4 * i, NAME(head_count)(job->channels, i));\n        for (int k = 0; k < NAME(parts); k++)\n            larger"),
+    ("AVX2: fp8 denormals truncated", "src/kernels/head_avx2.c",
+     "_mm256_add_ps(_mm256_castsi256_ps(least), _mm256_set1_ps(PENC_FP8_INTEGER));",
+     "_mm256_add_ps(_mm256_sub_ps(_mm256_castsi256_ps(least), _mm256_set1_ps(0x1p-11f)), _mm256_set1_ps(PENC_FP8_INTEGER));"),
+    ("AVX-512: fp8 NaN becomes a number", "src/kernels/head_avx512.c",
+     "code, _mm512_cmpgt_epi32_mask(all, _mm512_set1_epi32(0x7f800000)),", "code, 0,"),
+
+    # Caches
+    ("fp8: ties away from even", "src/base/fp8.h", "(magnitude + 0x7ffffu + (magnitude >> 20 & 1u)) >> 20;",
+     "(magnitude + 0x80000u) >> 20;"),
+    ("fp8: what is too large becomes NaN", "src/base/fp8.h", "magnitude = PENC_FP8_MOST_BITS;",
+     "return PENC_FP8_NAN;"),
+    ("int8: scale from 128", "src/kernels/head_scalar.c", "== PENC_FORMAT_INT8 ? 127.0f : PENC_FP8_MOST;",
+     "== PENC_FORMAT_INT8 ? 128.0f : PENC_FP8_MOST;"),
+    ("int8: a head with a NaN gets a number for its scale", "src/kernels/head_scalar.c",
+     "*scale = largest >= 0x7f800000u ?", "*scale = largest > 0x7fffffffu ?"),
+    ("caches: every head has the first one's scale", "src/rope/head_pass.c",
+     "token->y_scales ? token->y_scales + at * y->scale_head : NULL;", "token->y_scales;"),
+    ("caches: rows scattered to the wrong stride", "src/rope/head_pass.c",
+     "penc_copy_spread(y_bytes, g->heads, pass->head_dim, g->y.data, dim, 1, to, y->head,",
+     "penc_copy_spread(y_bytes, g->heads, pass->head_dim, g->y.data, dim, 1, to, dim,"),
+    ("caches: the block's stride ignored", "src/cache/cache_view.c",
+     "(block * c->block_stride + place * c->token_stride)", "((ptrdiff_t)slot * c->token_stride)"),
+    ("caches: padding is written", "src/cache/cache_append.c", "    if (slot < 0)\n        return;",
+     "    if (slot < 0)\n        slot = 0;"),
+    ("caches: starts ignored", "src/cache/cache_slots.c",
+     "size_t place = (s->starts ? (size_t)s->starts[batch] : 0) + token;", "size_t place = token;"),
+    ("caches: slots named twice accepted where the list falls", "src/cache/cache_slots.c",
+     "        if (marks[at / 64] & mark)\n            return i;\n", ""),
+    ("caches: the first slots of a list are not compared with the rest", "src/cache/cache_slots.c",
+     "    for (int64_t first = least; first <= most;", "    for (int64_t first = least + 64; first <= most;"),
+    ("caches: blocks outside accepted", "src/cache/cache_slots.c",
+     "if (block < 0 || (size_t)block >= view->cache.blocks)", "if (block < 0)"),
+    ("caches: scales that are too few accepted", "src/cache/cache_view.c",
+     "(size_t)view->scales.high / sizeof(float) > c->scale_count)",
+     "(size_t)view->scales.high / sizeof(float) > c->scale_count + 1)"),
+    ("caches: values may lie in the keys' scales", "src/cache/cache_append.c",
+     "penc_check_cache_apart(&keys->view, &view->data, view->cache.data, \"values.cache\", error);",
+     "penc_check_cache_apart(&keys->view, &view->data, error ? &error[1] : NULL, \"values.cache\", error);"),
+    ("shift: the attention factor is applied again", "src/cache/cache_shift.c",
+     "rows.without_attention = 1;", "rows.without_attention = 0;"),
+    ("shift: attention factors do not change", "src/cache/cache_shift.c",
+     "row->cos[j] = (float)(plan->ratio * along);", "row->cos[j] = (float)along;"),
+    ("shift: the other way", "src/cache/cache_shift.c",
+     "way[axis] = row->to[axis] - row->from[axis];", "way[axis] = row->from[axis] - row->to[axis];"),
+    ("shift: a row made for another way is used again", "src/cache/cache_shift.c",
+     "? to - from == row->to[axis] - row->from[axis]", "? 1"),
+    ("shift: positions that stay are turned", "src/cache/cache_shift.c",
+     "if (!moves && plan->shift.from == plan->shift.to", "if (moves > 1 && plan->shift.from == plan->shift.to"),
+    ("shift: starts from the cache in place of the originals", "src/cache/cache_shift.c",
+     ".x = penc_slot_data(&plan->source, from),", ".x = penc_slot_data(&plan->view, to),"),
 
     # Rotation: the run
     ("half and interleaved swapped", "src/rope/rotate_run.c",

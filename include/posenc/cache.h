@@ -69,9 +69,9 @@ typedef struct posenc_cache {
     size_t size; /* sizeof(posenc_cache) */
     posenc_cache_format format;
     void *data;
-    size_t blocks, block_tokens, heads, head_dim; /* head_dim at most 2048 */
+    size_t blocks, block_tokens, heads, head_dim;                      /* head_dim at most 2048 */
     ptrdiff_t block_stride, token_stride, head_stride, channel_stride; /* in elements */
-    posenc_cache_scaling scaling; /* of int8 and fp8 */
+    posenc_cache_scaling scaling;                                      /* of int8 and fp8 */
     float tensor_scale; /* per tensor: above 0, finite, as is 1 / tensor_scale; else 0 */
     float *scales;      /* per token and head; else NULL */
     size_t scale_count; /* floats that `scales` has */
@@ -88,13 +88,13 @@ POSENC_API posenc_cache posenc_cache_dense(posenc_cache_format format, void *dat
  * p % block_tokens of block block_table[n * block_table_stride + p / block_tokens]. Start from POSENC_SLOTS_INIT;
  * with nothing else set the first tokens of sequence n go to the start of block n. */
 typedef struct posenc_slots {
-    size_t size;             /* sizeof(posenc_slots) */
-    const int64_t *slot_ids; /* NULL: by place. Ragged sequences in one batch need a list */
-    ptrdiff_t slot_ids_stride;      /* in elements; 0: the tensor's tokens */
-    const int64_t *starts;          /* one for each sequence, 0 or more; NULL: all 0 */
-    const int32_t *block_table;     /* NULL: sequence n has block n and no other */
-    size_t table_blocks;            /* entries of each sequence's row of the table */
-    ptrdiff_t block_table_stride;   /* in elements; 0: table_blocks */
+    size_t size;                  /* sizeof(posenc_slots) */
+    const int64_t *slot_ids;      /* NULL: by place. Ragged sequences in one batch need a list */
+    ptrdiff_t slot_ids_stride;    /* in elements; 0: the tensor's tokens */
+    const int64_t *starts;        /* one for each sequence, 0 or more; NULL: all 0 */
+    const int32_t *block_table;   /* NULL: sequence n has block n and no other */
+    size_t table_blocks;          /* entries of each sequence's row of the table */
+    ptrdiff_t block_table_stride; /* in elements; 0: table_blocks */
 } posenc_slots;
 
 #define POSENC_SLOTS_INIT                                                                          \
@@ -102,15 +102,17 @@ typedef struct posenc_slots {
 
 /* What is appended to a cache: keys or values. */
 typedef struct posenc_append_item {
-    const posenc_tensor *tensor; /* float32, float16 or bfloat16; heads and head_dim are the cache's */
+    const posenc_tensor
+        *tensor; /* float32, float16 or bfloat16; heads and head_dim are the cache's */
     const void *input;
     const posenc_cache *cache;
     const posenc_head_stages *stages; /* norm (and scales) of these heads; NULL: none */
 } posenc_append_item;
 
 typedef struct posenc_append_options {
-    size_t size;          /* sizeof(posenc_append_options) */
-    size_t first_token;   /* the tokens to append, of every sequence, so that a pool of threads can split */
+    size_t size; /* sizeof(posenc_append_options) */
+    size_t
+        first_token; /* the tokens to append, of every sequence, so that a pool of threads can split */
     size_t token_count;   /* one call into ranges; 0: all from first_token on */
     posenc_stores stores; /* of rotated keys in float formats, as for posenc_rotate */
 } posenc_append_options;
@@ -129,10 +131,12 @@ typedef struct posenc_append_options {
  * scale_count, an 8-bit format without scales or a float one with some, float64 tensors, caches that overlap each
  * other, the inputs, the tables, a weight or scales. Fails with NULL_POINTER, OUT_OF_RANGE, OVERFLOW, OVERLAP or
  * UNSUPPORTED. */
-POSENC_API POSENC_CHECKED posenc_status posenc_cache_append(
-    const posenc_rotation *rotation, const posenc_append_item *keys,
-    const posenc_append_item *values, const posenc_slots *slots,
-    const posenc_append_options *options, posenc_error *error);
+POSENC_API POSENC_CHECKED posenc_status posenc_cache_append(const posenc_rotation *rotation,
+                                                            const posenc_append_item *keys,
+                                                            const posenc_append_item *values,
+                                                            const posenc_slots *slots,
+                                                            const posenc_append_options *options,
+                                                            posenc_error *error);
 
 /* Reads slots[i] into token i of `output`, described by `tensor`: any dtype, batch 1, `count` tokens, the cache's heads
  * and head_dim. Float formats are rounded once; numbers of 8 bits are multiplied by their scale in float32 first. A
@@ -156,14 +160,17 @@ POSENC_API POSENC_CHECKED posenc_status posenc_cache_read(const posenc_cache *ca
 typedef struct posenc_shift {
     size_t size;                    /* sizeof(posenc_shift) */
     const posenc_frequencies *from; /* by which the keys are rotated now; required */
-    const posenc_frequencies *to;   /* wanted; NULL: from. The same pairs, pairing and rotary_start */
-    posenc_mode mode;               /* by which the keys were rotated; 0: exact */
-    const int64_t *slots;           /* `count` slots to turn, each named once */
+    const posenc_frequencies *to; /* wanted; NULL: from. The same pairs, pairing and rotary_start */
+    posenc_mode mode;             /* by which the keys were rotated; 0: exact */
+    const int64_t *slots;         /* `count` slots to turn, each named once */
     size_t count;
-    const int64_t *from_positions; /* at which the key of each is rotated now (the original's, where given) */
-    const int64_t *to_positions;   /* wanted. With several axes, element axis * axis_stride + i of both lists */
-    ptrdiff_t axis_stride;         /* in elements; 0: count */
-    const posenc_cache *originals; /* keys to start from; NULL: those of the cache itself. Of any format, with the
+    const int64_t
+        *from_positions; /* at which the key of each is rotated now (the original's, where given) */
+    const int64_t
+        *to_positions; /* wanted. With several axes, element axis * axis_stride + i of both lists */
+    ptrdiff_t axis_stride; /* in elements; 0: count */
+    const posenc_cache
+        *originals; /* keys to start from; NULL: those of the cache itself. Of any format, with the
                                       same heads and head_dim; only read */
     const int64_t *original_slots; /* their slots in `originals`; NULL: the same slots */
 } posenc_shift;

@@ -150,7 +150,8 @@ static posenc_status penc_plan_append(penc_append_plan *plan, const posenc_rotat
     for (int i = 0; i < 2; i++) {
         posenc_status status =
             penc_plan_side(&plan->sides[i], items[i], i ? NULL : rotation, slots, error);
-        for (int axis = POSENC_AXIS_BATCH; !status && items[i] && axis <= POSENC_AXIS_TOKENS; axis++)
+        for (int axis = POSENC_AXIS_BATCH; !status && items[i] && axis <= POSENC_AXIS_TOKENS;
+             axis++)
             status = penc_check_same(items[i]->tensor->shape[axis], any->tensor->shape[axis],
                                      axis == POSENC_AXIS_BATCH ? "batch" : "tokens", "keys", error);
         if (status) {
@@ -190,8 +191,7 @@ static void penc_append_token(const penc_append_side *side, const penc_head_pass
     int64_t slot = penc_slot_of(&side->slots, batch, token);
     ptrdiff_t at = (ptrdiff_t)batch * tensor->strides[POSENC_AXIS_BATCH] +
                    (ptrdiff_t)token * tensor->strides[POSENC_AXIS_TOKENS];
-    ptrdiff_t row =
-        side->rotation.rotary_dim ? penc_row_place(finder, batch, token) : 0;
+    ptrdiff_t row = side->rotation.rotary_dim ? penc_row_place(finder, batch, token) : 0;
     if (slot < 0)
         return;
     penc_head_token head_token = {

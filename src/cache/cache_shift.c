@@ -26,8 +26,9 @@ static posenc_status penc_check_fit(const penc_shift_plan *plan, posenc_error *e
     if (to->head_dim != from->head_dim || to->rotary_dim != from->rotary_dim ||
         to->rotary_start != from->rotary_start || to->pairing != from->pairing ||
         to->axes->count != from->axes->count)
-        return penc_fail(error, POSENC_OUT_OF_RANGE, "shift.to",
-                         "turn the same channels in the same pairs, by as many axes, as shift.from");
+        return penc_fail(
+            error, POSENC_OUT_OF_RANGE, "shift.to",
+            "turn the same channels in the same pairs, by as many axes, as shift.from");
     for (size_t pair = 0; pair < plan->pairs; pair++) {
         size_t axis = posenc_frequencies_axis(plan->shift.to, pair);
         if (axis == posenc_frequencies_axis(plan->shift.from, pair))

@@ -147,10 +147,9 @@ posenc_status penc_plan_slots(const posenc_slots *slots, const penc_cache_view *
     if (s->block_table_stride == 0)
         s->block_table_stride = (ptrdiff_t)s->table_blocks;
     for (size_t n = 0; n < batch && tokens; n++) {
-        status = s->slot_ids
-                     ? penc_check_ids(s->slot_ids + (ptrdiff_t)n * s->slot_ids_stride, tokens,
-                                      n * tokens, view, 1, "slots.slot_ids", error)
-                     : penc_check_blocks(plan, view, n, error);
+        status = s->slot_ids ? penc_check_ids(s->slot_ids + (ptrdiff_t)n * s->slot_ids_stride,
+                                              tokens, n * tokens, view, 1, "slots.slot_ids", error)
+                             : penc_check_blocks(plan, view, n, error);
         if (status)
             return status;
     }

@@ -85,8 +85,7 @@ static posenc_status penc_view_scales(penc_cache_view *view, posenc_error *error
         !penc_map_fits_at(&view->scales, c->scales))
         return penc_fail(error, POSENC_OVERFLOW, "cache.scales",
                          "have strides that keep them within the address space");
-    if (view->scales.low < 0 ||
-        (size_t)view->scales.high / sizeof(float) > c->scale_count) {
+    if (view->scales.low < 0 || (size_t)view->scales.high / sizeof(float) > c->scale_count) {
         penc_fail_size(error, "cache.scale_count", c->scale_count,
                        "be as many as the strides of the scales reach");
         penc_fail_limit(error, "they reach", (uint64_t)view->scales.high / sizeof(float));

@@ -9,8 +9,8 @@
 typedef struct penc_cache_view {
     posenc_cache cache; /* no stride is 0 but those of single elements */
     penc_memory_map data, scales;
-    size_t bytes;    /* of a number */
-    int has_scales;  /* one for each token and head */
+    size_t bytes;   /* of a number */
+    int has_scales; /* one for each token and head */
     uint64_t slots;
 } penc_cache_view;
 

@@ -61,11 +61,11 @@ typedef struct penc_head_kernels {
 extern const penc_head_kernels penc_head_scalar_set;
 extern penc_head_kernel *const penc_head_narrow_double[PENC_FORMATS];
 
-#if PENC_X86 && defined(PENC_HEAD_VECTORS)
+#if PENC_X86
 #define PENC_HEAD_INSTANCES(X)                                                                     \
     X(avx2, PENC_CPU_AVX2)                                                                         \
     X(avx512, PENC_CPU_AVX512)
-#elif PENC_NEON && defined(PENC_HEAD_VECTORS)
+#elif PENC_NEON
 #define PENC_HEAD_INSTANCES(X) X(neon, PENC_CPU_NEON)
 #else
 #define PENC_HEAD_INSTANCES(X)
