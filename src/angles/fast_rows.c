@@ -2,11 +2,10 @@
  * for those where it is not (about one in a million). SPDX-License-Identifier: MIT */
 #include "angles/fast_rows.h"
 
-#include "base/number_access.h"
+#include "angles/row_spread.h"
 #include "frequencies/frequencies_object.h"
 
 #include <math.h>
-#include <string.h>
 
 /* A block of rows: the float32 numbers of `pairs` pairs from `pair` on, of tokens from `token` on. They are made
  * in the caller's rows where those are float32 with pairs side by side, else in scratch memory. */
@@ -33,6 +32,10 @@ int penc_fast_start(const penc_row_job *job, penc_fast_job *fast) {
     if (frequencies->fastest * fast->farthest > PENC_SINCOS_MOST_QUARTERS)
         fast->farthest = floor(PENC_SINCOS_MOST_QUARTERS / frequencies->fastest);
     fast->one_axis = job->positions->axes == 1;
+    for (size_t j = 0; j < PENC_SINCOS_ROW && !fast->exact; j++) { /* 2/pi */
+        fast->radian_high[j] = 0x1.45f306dc9c882p-1;
+        fast->radian_low[j] = 0x1.4a7f09d5f47d4p-54;
+    }
     fast->direct = rows->dtype == POSENC_F32 && rows->layout != POSENC_ROWS_PAIRS &&
                    rows->layout != POSENC_ROWS_FULL_INTERLEAVED;
     return rows->dtype != POSENC_F64;
@@ -66,22 +69,6 @@ static penc_block penc_block_at(const penc_fast_job *fast, size_t token, size_t 
     return block;
 }
 
-/* Stores row `row` of the block where its layout and dtype want it. In mode exact the float32 number, correctly
- * rounded, rounds on to the right 16-bit number unless it lies in the middle between two of them. */
-static void penc_spread_row(const penc_block *block, size_t row) {
-    const penc_row_job *job = block->fast->job;
-    posenc_dtype dtype = job->rows->dtype;
-    const float *cos = block->cos + (ptrdiff_t)row * block->stride,
-                *sin = block->sin + (ptrdiff_t)row * block->stride;
-    int rounded_twice = block->fast->exact && dtype != POSENC_F32;
-    for (size_t j = 0; j < block->pairs; j++) {
-        penc_sincos value = {(double)cos[j], (double)sin[j]};
-        if (rounded_twice && (penc_is_middle(dtype, cos[j]) || penc_is_middle(dtype, sin[j])))
-            value = penc_angle_value(job, block->token + row, block->pair + j, dtype);
-        penc_store_pair(job, block->token + row, block->pair + j, value);
-    }
-}
-
 /* From the kernels' numbers to the caller's rows. */
 static void penc_finish_rows(const penc_block *block, size_t rows) {
     const penc_row_job *job = block->fast->job;
@@ -95,12 +82,7 @@ static void penc_finish_rows(const penc_block *block, size_t rows) {
             cos[j] *= factor;
             sin[j] *= factor;
         }
-        if (!block->fast->direct) {
-            penc_spread_row(block, row);
-        } else if (job->rows->layout == POSENC_ROWS_FULL_HALF) {
-            memcpy(cos + job->frequencies->pairs, cos, block->pairs * sizeof *cos);
-            memcpy(sin + job->frequencies->pairs, sin, block->pairs * sizeof *sin);
-        }
+        penc_spread_pairs(job, block->token + row, block->pair, block->pairs, cos, sin);
     }
 }
 
@@ -123,11 +105,13 @@ static void penc_settle(const penc_block *block, size_t row, uint64_t unsettled)
 static void penc_fill_places(const penc_block *block, size_t row, double *each) {
     const penc_row_job *job = block->fast->job;
     const penc_frequency *frequency = job->frequencies->frequency + block->pair;
+    size_t token = block->token + row;
+    double position = penc_pair_position(job, token, 0);
     for (size_t j = 0; j < block->pairs; j++) {
-        double position = penc_pair_position(job, block->token + row, block->pair + j);
-        if (!block->fast->exact)
-            position = (double)(frequency[j].factor * (float)position);
-        each[j] = position + 0.0;
+        if (!block->fast->one_axis)
+            position = penc_pair_position(job, token, block->pair + j);
+        each[j] = block->fast->exact ? position + 0.0
+                                     : (double)(frequency[j].factor * (float)position) + 0.0;
     }
     for (size_t j = block->pairs; j % PENC_SINCOS_PAD; j++)
         each[j] = 0.0;
@@ -135,22 +119,15 @@ static void penc_fill_places(const penc_block *block, size_t row, double *each) 
 
 static penc_quarter_table penc_quarters_of(const penc_block *block) {
     const posenc_frequencies *frequencies = block->fast->job->frequencies;
+    if (!block->fast->exact)
+        return (penc_quarter_table){block->fast->radian_high, block->fast->radian_low};
     return (penc_quarter_table){frequencies->quarter_high + block->pair,
                                 frequencies->quarter_low + block->pair};
 }
 
-/* Angles in radians take their quarter turns from 2/pi. */
-static penc_quarter_table penc_quarters_of_radians(double constant[2][PENC_SINCOS_ROW]) {
-    for (size_t j = 0; j < PENC_SINCOS_ROW; j++) {
-        constant[0][j] = 0x1.45f306dc9c882p-1;
-        constant[1][j] = 0x1.4a7f09d5f47d4p-54;
-    }
-    return (penc_quarter_table){constant[0], constant[1]};
-}
-
 static void penc_round_row(const penc_block *block, size_t row) {
     const penc_fast_job *fast = block->fast;
-    double each[PENC_SINCOS_ROW], constant[2][PENC_SINCOS_ROW];
+    double each[PENC_SINCOS_ROW];
     penc_place place = {NULL, 0.0};
     if (fast->exact && fast->one_axis) {
         ptrdiff_t token = (ptrdiff_t)(block->token + row);
@@ -159,8 +136,7 @@ static void penc_round_row(const penc_block *block, size_t row) {
         penc_fill_places(block, row, each);
         place.each = each;
     }
-    penc_quarter_table table =
-        fast->exact ? penc_quarters_of(block) : penc_quarters_of_radians(constant);
+    penc_quarter_table table = penc_quarters_of(block);
     ptrdiff_t start = (ptrdiff_t)row * block->stride;
     uint64_t unsettled = fast->kernels->round_row(table, block->pairs, &place, fast->scale,
                                                   block->cos + start, block->sin + start);
