@@ -2,8 +2,8 @@
 #include "array_blocks.h"
 #include "commands.h"
 #include "output.h"
-#include "position_list.h"
 #include "posenc/diagnosis.h"
+#include "position_list.h"
 #include "spec_options.h"
 
 #include <inttypes.h>
@@ -178,7 +178,8 @@ static void report_measured(const posenc_diagnosis *found) {
     if (by)
         printf("measured: a rotation %s, magnitude %.6g\n", by, found->magnitude);
     else
-        printf("measured: no rotation by either pairing: pairs of channels do not keep their norm\n");
+        printf(
+            "measured: no rotation by either pairing: pairs of channels do not keep their norm\n");
 }
 
 static void report_causes(const diagnose_job *job) {
@@ -210,7 +211,8 @@ static void report_text(const diagnose_job *job) {
                found->compared, dtype);
     } else {
         printf("differs: %zu of %zu numbers are beyond the rounding of %s\n"
-               "furthest at batch %zu, token %zu (position %" PRId64 "), head %zu, channel %zu: off by "
+               "furthest at batch %zu, token %zu (position %" PRId64
+               "), head %zu, channel %zu: off by "
                "%.3g, where %.3g is allowed\n",
                found->differing, found->compared, dtype, found->place[0], found->place[1],
                job->positions[found->place[1]], found->place[2], found->place[3],

@@ -39,8 +39,7 @@ static void every_level_but_scalar_has_its_kernels(void **state) {
     for (size_t number = 0; number < KINDS * PENC_FORMATS; number++) {
         kernel_case c;
         int has = kernel_of(number, &c);
-        int wanted = c.format != PENC_FORMAT_F64 &&
-                     (c.kind != NORM || c.format < PENC_FORMAT_INT8);
+        int wanted = c.format != PENC_FORMAT_F64 && (c.kind != NORM || c.format < PENC_FORMAT_INT8);
         assert_int_equal(has, vectors && wanted);
         assert_non_null(c.scalar);
     }
@@ -61,8 +60,8 @@ static void fill(void *array, size_t count, penc_format format, int any, random_
         if (any == PATTERNS || (any == RARE && random_below(rng, 20) == 0))
             bits = (uint32_t)pattern;
         if (any == SMALL) /* about the least row that is not zeros, and denormals */
-            bits = (uint32_t)(pattern & 0x80000000u) |
-                   (uint32_t)random_below(rng, UINT32_C(9) << 23);
+            bits =
+                (uint32_t)(pattern & 0x80000000u) | (uint32_t)random_below(rng, UINT32_C(9) << 23);
         if (any == TIES) { /* in the middle of two numbers of some narrower type */
             unsigned place = 8 + (unsigned)random_below(rng, 12);
             bits = (bits >> place | 1) << place;
@@ -120,8 +119,8 @@ static void assert_same(kernel_case *c, random_stream *rng) {
     penc_format from = c->kind == NARROW ? PENC_FORMAT_F32 : c->format;
     penc_format to = c->kind == NARROW ? c->format : PENC_FORMAT_F32;
     int in_place = from == to && random_below(rng, 3) == 0, any = (int)random_below(rng, DATA);
-    int with_scales = c->format == PENC_FORMAT_INT8 ||
-                      (c->format == PENC_FORMAT_FP8 && random_below(rng, 2));
+    int with_scales =
+        c->format == PENC_FORMAT_INT8 || (c->format == PENC_FORMAT_FP8 && random_below(rng, 2));
     guard_side side = (guard_side)random_below(rng, 2);
     if (in_place)
         job->y_head = job->x_head;
@@ -153,9 +152,10 @@ static void assert_same(kernel_case *c, random_stream *rng) {
     }
     if (memcmp(y[0].data, y[1].data, y[0].bytes) != 0 ||
         memcmp(scales[0].data, scales[1].data, scales[0].bytes) != 0)
-        fail_msg("kernel %d of format %d: %zu heads, %zu channels, factor %g, data %d, in place %d: "
-                 "another result than the reference",
-                 c->kind, c->format, job->heads, job->channels, job->factor, any, in_place);
+        fail_msg(
+            "kernel %d of format %d: %zu heads, %zu channels, factor %g, data %d, in place %d: "
+            "another result than the reference",
+            c->kind, c->format, job->heads, job->channels, job->factor, any, in_place);
     guarded *all[] = {&x, &weight, &y[0], &y[1], &scales[0], &scales[1]};
     for (size_t i = 0; i < COUNT(all); i++)
         guarded_free(all[i]);

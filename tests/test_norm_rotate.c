@@ -192,6 +192,7 @@ static void models_shapes_give_the_bytes_of_plain_loops(void **state) {
         c.base.y.dtype = dtypes[number / 4 % 4];
         c.given = (posenc_head_stages)POSENC_HEAD_STAGES_INIT;
         c.stages.rotates = c.stages.has_norm = 1;
+        c.base.stores = (posenc_stores)(number / 2 % 3);
         add_norm(&c, &rng);
         c.stages.norm.order = (posenc_norm_order)(number / 32 % 2);
         if (number / 64)

@@ -168,20 +168,27 @@ static posenc_status penc_plan_append(penc_append_plan *plan, const posenc_rotat
 
 /* --- The run -------------------------------------------------------------------------------------- */
 
-/* Whether rotated keys go past the caches of the CPU: float formats, aligned, and large or wished for. */
-static int penc_streams(const penc_append_side *side, posenc_stores stores) {
+static size_t penc_appended_bytes(const penc_append_side *side) {
+    if (!side->item)
+        return 0;
+    const size_t *shape = side->item->tensor->shape;
+    return shape[0] * shape[1] * shape[2] * shape[3] * side->view.bytes;
+}
+
+/* Whether stores go past the caches of the CPU: aligned, and large, keys and values together, or wished for. */
+static int penc_streams(const penc_append_plan *plan, const penc_append_side *side,
+                        posenc_stores stores) {
     enum { FROM_BYTES = 16 << 20 };
     const posenc_cache *c = &side->view.cache;
-    const size_t *shape = side->item->tensor->shape;
     const posenc_rotation *rotation = &side->rotation;
-    size_t bytes = side->view.bytes;
-    size_t all = shape[0] * shape[1] * shape[2] * shape[3] * bytes;
-    uintptr_t odd = (uintptr_t)c->data | (uintptr_t)(c->block_stride * (ptrdiff_t)bytes) |
-                    (uintptr_t)(c->token_stride * (ptrdiff_t)bytes) |
-                    (uintptr_t)(c->head_stride * (ptrdiff_t)bytes) | rotation->rotary_start * bytes;
+    ptrdiff_t bytes = (ptrdiff_t)side->view.bytes;
+    size_t all = penc_appended_bytes(&plan->sides[0]) + penc_appended_bytes(&plan->sides[1]);
+    uintptr_t odd = (uintptr_t)c->data | (uintptr_t)(c->block_stride * bytes) |
+                    (uintptr_t)(c->token_stride * bytes) | (uintptr_t)(c->head_stride * bytes) |
+                    rotation->rotary_start * side->view.bytes;
     if (rotation->pairing == POSENC_PAIRING_HALF)
-        odd |= rotation->rotary_dim / 2 * bytes;
-    return odd % 64 == 0 && rotation->rotary_dim &&
+        odd |= rotation->rotary_dim / 2 * side->view.bytes;
+    return odd % 64 == 0 &&
            (stores == POSENC_STORES_AUTO ? all >= FROM_BYTES : stores == POSENC_STORES_STREAMING);
 }
 
@@ -218,13 +225,13 @@ static void penc_append_side_now(const penc_append_plan *plan, const penc_append
               tensor->shape[POSENC_AXIS_HEAD_DIM] > 1 ? tensor->strides[POSENC_AXIS_HEAD_DIM] : 1,
               0, 0.0f},
         .y = penc_side_of_cache(&side->view),
-        .stream = penc_streams(side, stores),
+        .large = side->input.high - side->input.low > 1 << 20,
+        .stream = penc_streams(plan, side, stores),
         .norm = side->item->stages ? side->item->stages->norm : NULL,
         .rotation = &side->rotation,
         .y_pairing = side->rotation.pairing,
     };
-    pass.weight = penc_ready_weight(pass.norm, pass.head_dim, 0, weights);
-    penc_ready_pass(&pass);
+    penc_ready_pass(&pass, weights);
     penc_row_finder finder = {&side->rotation, 0};
     for (size_t batch = 0; batch < tensor->shape[POSENC_AXIS_BATCH]; batch++) {
         for (size_t token = plan->first; token < plan->first + plan->count; token++)

@@ -55,7 +55,7 @@ posenc_status posenc_cache_read(const posenc_cache *cache, const int64_t *slots,
         .y = {(penc_format)tensor->dtype, tensor->strides[POSENC_AXIS_HEADS],
               cache->head_dim > 1 ? tensor->strides[POSENC_AXIS_HEAD_DIM] : 1, 0, 0.0f},
     };
-    penc_ready_pass(&pass);
+    penc_ready_pass(&pass, NULL);
     for (size_t i = 0; i < count; i++) {
         ptrdiff_t at = (ptrdiff_t)i * tensor->strides[POSENC_AXIS_TOKENS];
         penc_head_token token = {

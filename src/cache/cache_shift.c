@@ -231,7 +231,7 @@ static void penc_run_shift(const penc_shift_plan *plan) {
         .rotation = &rotation,
         .y_pairing = spec->pairing,
     };
-    penc_ready_pass(&pass);
+    penc_ready_pass(&pass, NULL);
     penc_shift_row row;
     row.made = 0;
     for (size_t i = 0; i < plan->shift.count; i++) {

@@ -49,7 +49,8 @@ static posenc_status penc_check_shapes(const posenc_observation *o, posenc_error
             return POSENC_OUT_OF_RANGE;
         }
         if (before->shape[i] == 0)
-            return penc_fail_size(error, names[i], 0, "be at least 1: there is nothing to diagnose");
+            return penc_fail_size(error, names[i], 0,
+                                  "be at least 1: there is nothing to diagnose");
     }
     if (!posenc_dtype_bytes(before->dtype))
         return penc_fail_integer(error, "dtype of before", before->dtype, "be a posenc_dtype");
@@ -63,7 +64,8 @@ static posenc_status penc_check_shapes(const posenc_observation *o, posenc_error
     return POSENC_OK;
 }
 
-static posenc_status penc_check_observed_positions(const posenc_observation *o, posenc_error *error) {
+static posenc_status penc_check_observed_positions(const posenc_observation *o,
+                                                   posenc_error *error) {
     size_t axes = o->spec->axes ? o->spec->axes->count : 1;
     for (size_t a = 0; a < axes && a < POSENC_MAX_AXES; a++) {
         for (size_t t = 0; t < o->before_tensor->shape[POSENC_AXIS_TOKENS]; t++) {
@@ -98,7 +100,8 @@ static posenc_status penc_check_observation(posenc_observation *o, posenc_error 
         return penc_fail_integer(error, "direction", o->direction, "be a posenc_direction");
     posenc_status status = penc_check_struct(o->spec, sizeof *o->spec, "spec", error);
     if (!status)
-        status = penc_check_struct(o->before_tensor, sizeof *o->before_tensor, "before_tensor", error);
+        status =
+            penc_check_struct(o->before_tensor, sizeof *o->before_tensor, "before_tensor", error);
     if (!status)
         status = penc_check_struct(o->after_tensor, sizeof *o->after_tensor, "after_tensor", error);
     if (!status)
@@ -228,8 +231,8 @@ static void penc_conclude(penc_search *search, posenc_diagnosis *diagnosis) {
             best = finding->error;
         diagnosis->explanations[diagnosis->explanation_count++] = finding->explanation;
     }
-    diagnosis->verdict = diagnosis->explanation_count ? POSENC_VERDICT_EXPLAINED
-                                                      : POSENC_VERDICT_UNEXPLAINED;
+    diagnosis->verdict =
+        diagnosis->explanation_count ? POSENC_VERDICT_EXPLAINED : POSENC_VERDICT_UNEXPLAINED;
 }
 
 static posenc_status penc_compare_with_meant(penc_search *search, posenc_diagnosis *diagnosis,
@@ -251,7 +254,8 @@ static posenc_status penc_compare_with_meant(penc_search *search, posenc_diagnos
     if (status)
         return status;
     penc_score_sample(&search->evidence, &search->model, 0, &score);
-    search->meant_error = score.doubted ? sqrt(score.doubted_squares / (double)score.doubted) : HUGE_VAL;
+    search->meant_error =
+        score.doubted ? sqrt(score.doubted_squares / (double)score.doubted) : HUGE_VAL;
     penc_measure_norms(&search->evidence, diagnosis);
     search->trial.measured_magnitude = diagnosis->magnitude;
     return POSENC_OK;
@@ -259,8 +263,7 @@ static posenc_status penc_compare_with_meant(penc_search *search, posenc_diagnos
 
 static posenc_status penc_run_search(penc_search *search, posenc_diagnosis *diagnosis,
                                      posenc_error *error) {
-    posenc_status status =
-        penc_evidence_start(&search->evidence, search->trial.observation, error);
+    posenc_status status = penc_evidence_start(&search->evidence, search->trial.observation, error);
     search->cache = penc_frequency_cache_create();
     if (!status && !search->cache)
         status = penc_fail(error, POSENC_OUT_OF_MEMORY, "spec", "fit into memory");

@@ -42,8 +42,8 @@ PENC_ALWAYS_INLINE __m256i NAME(round_fp8)(__m256 value) {
     __m256i sum = _mm256_add_epi32(_mm256_add_epi32(least, _mm256_set1_epi32(0x7ffff)), even);
     __m256i code = _mm256_sub_epi32(_mm256_srli_epi32(sum, 20), _mm256_set1_epi32(120 << 3));
     __m256 units = _mm256_add_ps(_mm256_castsi256_ps(least), _mm256_set1_ps(PENC_FP8_INTEGER));
-    __m256i small = _mm256_sub_epi32(_mm256_castps_si256(units),
-                                     _mm256_set1_epi32((int)PENC_FP8_INTEGER_BITS));
+    __m256i small =
+        _mm256_sub_epi32(_mm256_castps_si256(units), _mm256_set1_epi32((int)PENC_FP8_INTEGER_BITS));
     code = _mm256_blendv_epi8(
         code, small, _mm256_cmpgt_epi32(_mm256_set1_epi32((int)PENC_FP8_NORMAL_BITS), least));
     code = _mm256_blendv_epi8(code, _mm256_set1_epi32(PENC_FP8_NAN),
@@ -97,15 +97,20 @@ PENC_ALWAYS_INLINE uint32_t NAME(largest)(__m256i a) {
     return (uint32_t)_mm_cvtsi128_si32(_mm_max_epi32(two, _mm_shuffle_epi32(two, 0xb1)));
 }
 
-#define H_LOAD         NAME(load_head)
-#define H_STORE        NAME(store_head)
-#define H_SUM          NAME(sum)
-#define H_INTEGERS     __m256i
-#define H_NOTHING      _mm256_setzero_si256()
-#define H_LARGER(a, v) _mm256_max_epi32(a, NAME(magnitude)(v))
-#define H_LARGEST      NAME(largest)
+#define H_LOAD               NAME(load_head)
+#define H_STORE              NAME(store_head)
+#define H_SUM                NAME(sum)
+#define H_RECIPROCAL_ROOT(v) _mm256_div_ps(_mm256_set1_ps(1.0f), _mm256_sqrt_ps(v))
+#define H_INTEGERS           __m256i
+#define H_NOTHING            _mm256_setzero_si256()
+#define H_LARGER(a, v)       _mm256_max_epi32(a, NAME(magnitude)(v))
+#define H_LARGEST            NAME(largest)
 
 #include "kernels/head_vector.inc"
+
+#include "kernels/head_turn_vector.inc"
+
+#include "kernels/head_end.inc"
 
 #include "kernels/rotate_end.inc"
 

@@ -3,7 +3,7 @@
 #ifndef PENC_HEAD_KERNELS_H
 #define PENC_HEAD_KERNELS_H
 
-#include "cpu/cpu_level.h"
+#include "kernels/rotate_kernels.h"
 #include "posenc/dtype.h"
 
 /* How the channels of a head are stored: a posenc_dtype, or 8 bits, which a scale belongs to. */
@@ -40,6 +40,8 @@ typedef struct penc_head_job {
     float *scales;
     ptrdiff_t scale_head;
     float tensor_scale;
+    const float *cos, *sin; /* turn: the token's row */
+    int stream; /* turn: stores bypass the caches; y and its strides are multiples of 64 bytes */
 } penc_head_job;
 
 typedef void penc_head_kernel(const penc_head_job *job);
@@ -52,10 +54,21 @@ typedef void penc_head_kernel(const penc_head_job *job);
  *           r = 1 / sqrt(sum / channels + epsilon), each operation rounded; x * r, then times weight. Not of 8 bits
  *   narrow: computing type to memory. int8 and fp8 with `scales` set the scale of each head: amax / 127 (448), and
  *           round x * (127 / amax); 0 and zeros below PENC_ZERO_ROW; NaN and zeros if a number is not finite.
- *           fp8 without: rounds x * (1 / tensor_scale) */
+ *           fp8 without: rounds x * (1 / tensor_scale)
+ *   stream_copy: channels and strides are bytes, multiples of 64, as is y: copied past the caches. Vectors only; NULL
+ *           in the reference */
 typedef struct penc_head_kernels {
     penc_head_kernel *widen[PENC_FORMATS], *norm[PENC_FORMATS], *narrow[PENC_FORMATS];
+    penc_head_kernel *stream_copy;
 } penc_head_kernels;
+
+/* Norm and rotation of whole heads within a dtype, times factor, for pairs that are a multiple of `lanes`: what norm and
+ * a rotation kernel do one after the other. y may be x. The weights of all pairs' first channels come before those
+ * of the second ones, whatever the order. Vectors only; NULL for float64. */
+typedef struct penc_head_turn_set {
+    size_t lanes;
+    penc_head_kernel *turn[PENC_DTYPES][2];
+} penc_head_turn_set;
 
 /* The reference: float32, and `narrow` from float64 (to dtypes only; the other kernels are in the first set). */
 extern const penc_head_kernels penc_head_scalar_set;
@@ -64,14 +77,17 @@ extern penc_head_kernel *const penc_head_narrow_double[PENC_FORMATS];
 #if PENC_X86
 #define PENC_HEAD_INSTANCES(X)                                                                     \
     X(avx2, PENC_CPU_AVX2)                                                                         \
-    X(avx512, PENC_CPU_AVX512)
+    X(avx512, PENC_CPU_AVX512)                                                                     \
+    X(avx512bf16, PENC_CPU_AVX512BF16)
 #elif PENC_NEON
 #define PENC_HEAD_INSTANCES(X) X(neon, PENC_CPU_NEON)
 #else
 #define PENC_HEAD_INSTANCES(X)
 #endif
 
-#define PENC_HEAD_DECLARE(suffix, level) extern const penc_head_kernels penc_head_##suffix##_set;
+#define PENC_HEAD_DECLARE(suffix, level)                                                           \
+    extern const penc_head_kernels penc_head_##suffix##_set;                                       \
+    extern const penc_head_turn_set penc_head_##suffix##_turn_set;
 PENC_HEAD_INSTANCES(PENC_HEAD_DECLARE)
 #undef PENC_HEAD_DECLARE
 
@@ -80,5 +96,8 @@ penc_head_kernel *penc_head_widen_of(penc_format format);
 penc_head_kernel *penc_head_norm_of(penc_format format);
 /* `is_double`: from float64. */
 penc_head_kernel *penc_head_narrow_of(penc_format format, int is_double);
+penc_head_kernel *penc_head_stream_copy_of(void);
+/* NULL where there is none for heads of so many pairs. */
+penc_head_kernel *penc_head_turn_of(posenc_dtype dtype, penc_channel_order order, size_t pairs);
 
 #endif

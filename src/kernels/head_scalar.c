@@ -153,7 +153,8 @@ PENC_HEAD_SCALAR_LIST(PENC_DEFINE)
 #define PENC_NARROW(name, norm_of, narrow_to) [PENC_FORMAT_##name] = penc_head_narrow_##name,
 const penc_head_kernels penc_head_scalar_set = {{PENC_HEAD_SCALAR_LIST(PENC_WIDEN)},
                                                 {PENC_HEAD_SCALAR_LIST(PENC_NORM)},
-                                                {PENC_HEAD_SCALAR_LIST(PENC_NARROW)}};
+                                                {PENC_HEAD_SCALAR_LIST(PENC_NARROW)},
+                                                NULL};
 #undef PENC_WIDEN
 #undef PENC_NORM
 #undef PENC_NARROW
@@ -201,6 +202,33 @@ penc_head_kernel *penc_head_narrow_of(penc_format format, int is_double) {
     if (is_double)
         return penc_head_narrow_double[format];
     PENC_CHOOSE_BEST(narrow)
+    return best;
+}
+
+penc_head_kernel *penc_head_stream_copy_of(void) {
+    penc_head_kernel *best = NULL;
+    const penc_cpu_level level = penc_cpu_level_now();
+    (void)level;
+#define PENC_MEMBER(suffix, needed)                                                                \
+    if (level >= (needed))                                                                         \
+        best = penc_head_##suffix##_set.stream_copy;
+    PENC_HEAD_INSTANCES(PENC_MEMBER)
+#undef PENC_MEMBER
+    return best;
+}
+
+penc_head_kernel *penc_head_turn_of(posenc_dtype dtype, penc_channel_order order, size_t pairs) {
+    penc_head_kernel *best = NULL;
+    const penc_cpu_level level = penc_cpu_level_now();
+    (void)level;
+    (void)pairs;
+#define PENC_MEMBER(suffix, needed)                                                                \
+    if (level >= (needed))                                                                         \
+        best = pairs % penc_head_##suffix##_turn_set.lanes                                         \
+                   ? NULL                                                                          \
+                   : penc_head_##suffix##_turn_set.turn[dtype][order];
+    PENC_HEAD_INSTANCES(PENC_MEMBER)
+#undef PENC_MEMBER
     return best;
 }
 #undef PENC_BETTER

@@ -24,20 +24,6 @@ size_t penc_most_channels(posenc_dtype dtype) {
     return PENC_HEAD_BYTES / (dtype == POSENC_F64 ? sizeof(double) : sizeof(float));
 }
 
-const void *penc_ready_weight(const posenc_norm *norm, size_t head_dim, int is_double,
-                              void *weights) {
-    if (!norm || !norm->weight)
-        return NULL;
-    for (size_t i = 0; i < head_dim; i++) {
-        double weight = penc_load_number(norm->weight, norm->weight_dtype, (ptrdiff_t)i);
-        if (is_double)
-            ((double *)weights)[i] = norm->weight_plus_one ? 1.0 + weight : weight;
-        else
-            ((float *)weights)[i] = norm->weight_plus_one ? 1.0f + (float)weight : (float)weight;
-    }
-    return weights;
-}
-
 /* --- Choosing ------------------------------------------------------------------------------------- */
 
 static int penc_is_float(penc_format format) {
@@ -73,10 +59,41 @@ static void penc_ready_turn(penc_head_pass *pass) {
     pass->job.table = (penc_table_side){0, pass->prepare ? 1 : rotation->pair_stride,
                                         rotation->second_stride, NULL};
     pass->job.transpose = 0;
-    pass->job.by_head = 0;
+    pass->job.by_head = pass->large && pass->from_x;
 }
 
-void penc_ready_pass(penc_head_pass *pass) {
+/* Heads that turn whole, within a format. */
+static penc_head_kernel *penc_one_kernel(const penc_head_pass *pass) {
+    const posenc_rotation *rotation = pass->rotation;
+    if (pass->x.format != pass->y.format || pass->x.format >= PENC_FORMAT_INT8 ||
+        rotation->rotary_dim != pass->head_dim || rotation->second_stride != 0 ||
+        rotation->pairing != pass->y_pairing)
+        return NULL;
+    return penc_head_turn_of((posenc_dtype)pass->x.format, (penc_channel_order)rotation->pairing,
+                             rotation->rotary_dim / 2);
+}
+
+/* Where the weight of channel i goes: all-in-one kernels want those of all first channels first. */
+static size_t penc_weight_place(const penc_head_pass *pass, size_t i) {
+    if (!pass->all_in_one || pass->y_pairing == POSENC_PAIRING_HALF)
+        return i;
+    return i % 2 * (pass->head_dim / 2) + i / 2;
+}
+
+static void penc_ready_weight(penc_head_pass *pass, void *weights) {
+    const posenc_norm *norm = pass->norm;
+    pass->weight = norm && norm->weight ? weights : NULL;
+    for (size_t i = 0; pass->weight && i < pass->head_dim; i++) {
+        double weight = penc_load_number(norm->weight, norm->weight_dtype, (ptrdiff_t)i);
+        size_t at = penc_weight_place(pass, i);
+        if (pass->is_double)
+            ((double *)weights)[at] = norm->weight_plus_one ? 1.0 + weight : weight;
+        else
+            ((float *)weights)[at] = norm->weight_plus_one ? 1.0f + (float)weight : (float)weight;
+    }
+}
+
+void penc_ready_pass(penc_head_pass *pass, void *weights) {
     enum { MOST_HEADS = 8 }; /* half of a nearest cache, with what the kernels read beside */
     int turns = pass->rotation && pass->rotation->rotary_dim;
     int rearranged = turns && pass->in_place && pass->y_pairing != pass->rotation->pairing;
@@ -93,6 +110,13 @@ void penc_ready_pass(penc_head_pass *pass) {
     pass->normalise = before ? penc_head_norm_of(pass->x.format) : NULL;
     pass->normalise_again = after ? penc_head_norm_of(real) : NULL;
     pass->narrow = penc_head_narrow_of(pass->y.format, pass->is_double);
+    pass->copy = pass->stream && pass->head_dim * penc_format_bytes(pass->x.format) % 64 == 0
+                     ? penc_head_stream_copy_of()
+                     : NULL;
+    pass->all_in_one = before && turns ? penc_one_kernel(pass) : NULL;
+    if (pass->all_in_one && pass->x.channel == 1 && pass->y.channel == 1)
+        pass->group = pass->heads; /* none of them goes through memory of the call */
+    penc_ready_weight(pass, weights);
     if (turns)
         penc_ready_turn(pass);
 }
@@ -205,23 +229,61 @@ static penc_heads penc_turn_heads(const penc_pass_group *g, penc_heads from) {
     return to;
 }
 
+/* Heads that stay as they are. */
+static void penc_pass_copies(const penc_pass_group *g) {
+    const penc_head_pass *pass = g->pass;
+    size_t bytes = penc_format_bytes(g->x.format);
+    if (pass->copy && pass->y.channel == 1) {
+        penc_head_job job = {.heads = g->heads,
+                             .channels = bytes * pass->head_dim,
+                             .x = g->x.data,
+                             .y = g->y.data,
+                             .x_head = g->x.head * (ptrdiff_t)bytes,
+                             .y_head = g->y.head * (ptrdiff_t)bytes};
+        pass->copy(&job);
+    } else if (g->x.data != g->y.data) {
+        penc_copy_spread(bytes, g->heads, pass->head_dim, g->x.data, g->x.head, 1, g->y.data,
+                         g->y.head, 1);
+    }
+}
+
 /* Neither norm nor rotation. */
 static void penc_pass_plainly(const penc_pass_group *g) {
     const penc_head_pass *pass = g->pass;
     penc_heads real = penc_in_memory(pass, g->memory->first);
-    if (g->x.format == g->y.format && g->factor == 1.0 && penc_is_float(g->x.format)) {
-        if (g->x.data != g->y.data)
-            penc_copy_spread(penc_format_bytes(g->x.format), g->heads, pass->head_dim, g->x.data,
-                             g->x.head, 1, g->y.data, g->y.head, 1);
-        return;
-    }
-    penc_run_stage(g, pass->narrow, g->x.format == real.format ? g->x : penc_bring_in(g), g->y, 0,
-                   pass->head_dim);
+    if (g->x.format == g->y.format && g->factor == 1.0 && penc_is_float(g->x.format))
+        penc_pass_copies(g);
+    else
+        penc_run_stage(g, pass->narrow, g->x.format == real.format ? g->x : penc_bring_in(g), g->y,
+                       0, pass->head_dim);
+}
+
+static void penc_pass_at_once(const penc_pass_group *g) {
+    const penc_head_pass *pass = g->pass;
+    penc_head_job job = {
+        .heads = g->heads,
+        .channels = pass->head_dim,
+        .x = g->x.data,
+        .y = g->y.data,
+        .x_head = g->x.head,
+        .y_head = g->y.head,
+        .epsilon = pass->norm->epsilon,
+        .weight = pass->weight,
+        .factor = g->factor,
+        .cos = g->cos,
+        .sin = g->sin,
+        .stream = pass->stream,
+    };
+    pass->all_in_one(&job);
 }
 
 static void penc_pass_group_of_heads(const penc_pass_group *g) {
     const penc_head_pass *pass = g->pass;
     int turns = pass->rotation && pass->rotation->rotary_dim;
+    if (pass->all_in_one) {
+        penc_pass_at_once(g);
+        return;
+    }
     if (!turns && !pass->norm) {
         penc_pass_plainly(g);
         return;

@@ -23,17 +23,19 @@ typedef struct penc_head_side {
 typedef struct penc_head_pass {
     size_t heads, head_dim;
     penc_head_side x, y;
-    int in_place;            /* x and y are the same memory */
-    int stream;              /* y is aligned and should bypass the caches where it can */
+    int in_place; /* x and y are the same memory */
+    int large;  /* x is more than the caches near a core hold: better read in the order of memory */
+    int stream; /* y is aligned and should bypass the caches where it can */
     const posenc_norm *norm; /* NULL: none */
-    const void *weight;      /* ready: in the computing type, 1 added; NULL: none */
     /* rotary_dim 0: none. Its pointers are not used but given with each token */
     const posenc_rotation *rotation;
     posenc_pairing y_pairing;
 
+    const void *weight;          /* in the computing type, 1 added; NULL: none */
     int is_double, from_x, to_y; /* the computing type; whether the rotation reads x and writes y */
     size_t real_bytes, group;    /* of the computing type; heads at once */
-    penc_head_kernel *widen, *normalise, *normalise_again, *narrow;
+    penc_head_kernel *widen, *normalise, *normalise_again, *narrow, *copy;
+    penc_head_kernel *all_in_one; /* norm and rotation from x to y; NULL: in stages */
     penc_rotate_kernel *turn;
     penc_rotate_job job;
     int prepare; /* rows are copied side by side for the kernel */
@@ -50,14 +52,13 @@ typedef struct penc_head_token {
     double factor;
 } penc_head_token;
 
-/* Chooses kernels. head_dim numbers of the computing type must fit PENC_HEAD_BYTES. */
-void penc_ready_pass(penc_head_pass *pass);
+/* Chooses kernels and brings the norm's weight into `weights`, PENC_HEAD_BYTES of the caller's that last as long as the
+ * pass. head_dim numbers of the computing type must fit. */
+void penc_ready_pass(penc_head_pass *pass, void *weights);
 
 void penc_pass_heads(const penc_head_pass *pass, const penc_head_token *token);
 
-/* The most channels of a head, and the weight of a norm in the computing type: `weights` has PENC_HEAD_BYTES. */
+/* The most channels of a head. */
 size_t penc_most_channels(posenc_dtype dtype);
-const void *penc_ready_weight(const posenc_norm *norm, size_t head_dim, int is_double,
-                              void *weights);
 
 #endif

@@ -141,12 +141,12 @@ static void penc_run_stages(const penc_rotate_plan *plan, const posenc_head_stag
                            .x = penc_side_of_tensor(plan->x),
                            .y = penc_side_of_tensor(plan->y),
                            .in_place = plan->in_place,
+                           .large = plan->x_map.high - plan->x_map.low > 1 << 20,
                            .stream = penc_may_stream(plan),
                            .norm = stages ? stages->norm : NULL,
                            .rotation = &plan->rotation,
                            .y_pairing = plan->y_pairing};
-    pass.weight = penc_ready_weight(pass.norm, pass.head_dim, is_double, weights);
-    penc_ready_pass(&pass);
+    penc_ready_pass(&pass, weights);
     penc_row_finder finder = {&plan->rotation, 0};
     for (size_t batch = 0; batch < plan->x->shape[POSENC_AXIS_BATCH]; batch++) {
         for (size_t token = plan->first; token < plan->first + plan->count; token++) {
