@@ -223,7 +223,7 @@ MUTANTS = [
     ("AVX2: lanes added in another order", "src/kernels/head_avx2.c",
      "__m128 two = _mm_add_ps(four, _mm_movehl_ps(four, four));",
      "__m128 two = _mm_hadd_ps(four, four);"),
-    ("AVX-512: lanes added in another order", "src/kernels/head_avx512.c",
+    ("AVX-512: lanes added in another order", "src/kernels/head_avx512_vocabulary.inc",
      "__m128 two = _mm_add_ps(four, _mm_movehl_ps(four, four));",
      "__m128 two = _mm_hadd_ps(four, four);"),
     ("kernels of heads: the rest of a head is not padded", "src/kernels/head_vector.inc",
@@ -235,7 +235,7 @@ MUTANTS = [
     ("AVX2: fp8 denormals truncated", "src/kernels/head_avx2.c",
      "_mm256_add_ps(_mm256_castsi256_ps(least), _mm256_set1_ps(PENC_FP8_INTEGER));",
      "_mm256_add_ps(_mm256_sub_ps(_mm256_castsi256_ps(least), _mm256_set1_ps(0x1p-11f)), _mm256_set1_ps(PENC_FP8_INTEGER));"),
-    ("AVX-512: fp8 NaN becomes a number", "src/kernels/head_avx512.c",
+    ("AVX-512: fp8 NaN becomes a number", "src/kernels/head_avx512_vocabulary.inc",
      "code, _mm512_cmpgt_epi32_mask(all, _mm512_set1_epi32(0x7f800000)),", "code, 0,"),
 
     # Caches
