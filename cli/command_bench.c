@@ -10,7 +10,7 @@
 
 static const cli_option options[] = {
     {"quick", NULL, "few and short rounds: a test, no measurement"},
-    {"work", "W", "only this work: rotate, norm_rotate, append, angles or bias"},
+    {"work", "W", "only rotate, norm_rotate, append, angles or bias"},
     {"dtype", "T", "only this dtype: f64, f32, f16 or bf16"},
     {"pairing", "P", "only rotations of this pairing: half or interleaved"},
     {"tokens", "N", "only cases of N tokens (1, 32, 4096; angles 1, 2048)"},

@@ -620,7 +620,7 @@ def test_bench_finds_one_wrong_bit_in_what_it_has_timed():
 def test_bench_refuses_what_it_has_not():
     refused("bench --quick --tokens 3", "no case", "--help")
     refused("bench --quick --work bias --pairing half", "no case")
-    refused("bench --quick --work swim", "rotate, angles, bias")
+    refused("bench --quick --work swim", "rotate, norm_rotate, append, angles, bias")
     refused("bench --quick --order rows", "tokens, heads")
     refused("bench --quick --place there", "out, in")
     refused("bench --quick --dtype f8", "f64, f32, f16, bf16")
