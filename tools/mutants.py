@@ -277,7 +277,7 @@ MUTANTS = [
     ("shift: the other way", "src/cache/cache_shift.c",
      "way[axis] = row->to[axis] - row->from[axis];", "way[axis] = row->from[axis] - row->to[axis];"),
     ("shift: a row made for another way is used again", "src/cache/cache_shift.c",
-     "? to - from == row->to[axis] - row->from[axis]", "? 1"),
+     "(plan->whole ? to - from == row->to[axis] - row->from[axis]", "(plan->whole ? 1"),
     ("shift: positions that stay are turned", "src/cache/cache_shift.c",
      "if (!moves && plan->shift.from == plan->shift.to", "if (moves > 1 && plan->shift.from == plan->shift.to"),
     ("shift: starts from the cache in place of the originals", "src/cache/cache_shift.c",

@@ -194,8 +194,8 @@ static int penc_make_row(const penc_shift_plan *plan, size_t i, penc_shift_row *
         int64_t from = penc_position_at(plan, plan->shift.from_positions, axis, i);
         int64_t to = penc_position_at(plan, plan->shift.to_positions, axis, i);
         moves |= from != to;
-        same &= plan->whole ? to - from == row->to[axis] - row->from[axis]
-                            : to == row->to[axis] && from == row->from[axis];
+        same = same && (plan->whole ? to - from == row->to[axis] - row->from[axis]
+                                    : to == row->to[axis] && from == row->from[axis]);
         row->from[axis] = from;
         row->to[axis] = to;
     }
