@@ -52,8 +52,9 @@ class Tree:
         return None
 
     def makes(self, folder, target):
-        """Whether the folder's CMakeLists.txt speaks of the file: then the build makes it."""
+        """Whether the nearest CMakeLists.txt speaks of the file: then the build makes it."""
         lists = self.root / folder / "CMakeLists.txt"
+        lists = lists if lists.is_file() else self.root / "CMakeLists.txt"
         return lists.is_file() and re.search(rf"/{re.escape(target)}\b", lists.read_text()) is not None
 
 

@@ -11,7 +11,8 @@
  *       posenc_norm_rotate    with the norm of each head and query scales   norm_rotate.h, query_scale.h
  *     posenc_cache_append     rotated keys and values into a cache, shifts  cache.h
  * and beside it sinusoidal tables (sinusoidal.h) and ALiBi (alibi.h). Errors: status.h. Number
- * types: dtype.h. A second library, libposenc-model, reads files: npy.h, rope_parameters.h. One
+ * types: dtype.h. A second library, libposenc-model, reads files (npy.h, rope_parameters.h) and finds faults of other
+ * implementations (diagnosis.h, compare.h). One
  * rotation over OpenMP's threads: openmp.h.
  *
  * libposenc needs libc and libm, opens no file, starts no thread, prints nothing and keeps no state

@@ -157,20 +157,11 @@ PENC_CAUSE(scaling_not_applied) {
     if (!h->spec.scaling || h->scaling.type == POSENC_SCALING_DEFAULT ||
         h->scaling.type == POSENC_SCALING_CUSTOM)
         return 0;
-    int has_factor =
-        h->scaling.type == POSENC_SCALING_YARN || h->scaling.type == POSENC_SCALING_LONGROPE;
-    if (variant && (!has_factor || h->magnitude_rule))
-        return 0;
     if (variant) {
-        posenc_frequencies *meant;
-        if (posenc_frequencies_create(trial->observation->spec, trial->observation->seq_len, &meant,
-                                      NULL, NULL))
+        if (trial->meant_magnitude == 1.0 || h->magnitude_rule)
             return 0;
         h->magnitude_rule = PENC_MAGNITUDE_OTHER;
-        h->magnitude = posenc_frequencies_attention_factor(meant, POSENC_MODE_EXACT);
-        posenc_frequencies_destroy(meant);
-        if (h->magnitude == 1.0)
-            return 0;
+        h->magnitude = trial->meant_magnitude;
     }
     h->spec.scaling = NULL;
     (void)value;
@@ -377,7 +368,8 @@ PENC_CAUSE(heads_left_out) {
     return 1;
 }
 
-#define PENC_CAUSE_ENTRY(name, variants, sentence) {#name, sentence, variants, penc_cause_##name},
+#define PENC_CAUSE_ENTRY(name, variants, weight, sentence)                                         \
+    {#name, sentence, variants, weight, penc_cause_##name},
 const penc_cause penc_causes[PENC_CAUSE_COUNT] = {PENC_CAUSE_LIST(PENC_CAUSE_ENTRY)};
 #undef PENC_CAUSE_ENTRY
 

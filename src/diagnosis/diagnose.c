@@ -26,7 +26,8 @@ typedef struct penc_search {
     penc_frequency_cache *cache;
     penc_model model;
     penc_hypothesis meant;
-    double meant_error; /* of the doubted elements, root of the mean square */
+    posenc_status status; /* OUT_OF_MEMORY once memory was short: nothing is concluded then */
+    double meant_error;   /* of the doubted elements, root of the mean square */
     size_t found_count;
     penc_finding found[POSENC_MAX_EXPLANATIONS]; /* the closest first */
 } penc_search;
@@ -67,7 +68,7 @@ static posenc_status penc_check_shapes(const posenc_observation *o, posenc_error
 static posenc_status penc_check_observed_positions(const posenc_observation *o,
                                                    posenc_error *error) {
     size_t axes = o->spec->axes ? o->spec->axes->count : 1;
-    for (size_t a = 0; a < axes && a < POSENC_MAX_AXES; a++) {
+    for (size_t a = 0; a < axes; a++) {
         for (size_t t = 0; t < o->before_tensor->shape[POSENC_AXIS_TOKENS]; t++) {
             int64_t position = o->positions[(ptrdiff_t)a * o->axis_stride + (ptrdiff_t)t];
             if (position > POSENC_MAX_POSITION || position < -POSENC_MAX_POSITION) {
@@ -78,6 +79,15 @@ static posenc_status penc_check_observed_positions(const posenc_observation *o,
         }
     }
     return POSENC_OK;
+}
+
+/* The whole spec, so that what follows may rely on it. */
+static posenc_status penc_check_meant(const posenc_observation *o, posenc_error *error) {
+    posenc_frequencies *made;
+    posenc_status status = posenc_frequencies_create(o->spec, o->seq_len, &made, NULL, error);
+    if (!status)
+        posenc_frequencies_destroy(made);
+    return status;
 }
 
 static posenc_status penc_check_observation(posenc_observation *o, posenc_error *error) {
@@ -106,6 +116,8 @@ static posenc_status penc_check_observation(posenc_observation *o, posenc_error 
         status = penc_check_struct(o->after_tensor, sizeof *o->after_tensor, "after_tensor", error);
     if (!status)
         status = penc_check_shapes(o, error);
+    if (!status)
+        status = penc_check_meant(o, error);
     if (!status && o->axis_stride == 0)
         o->axis_stride = (ptrdiff_t)o->before_tensor->shape[POSENC_AXIS_TOKENS];
     return status ? status : penc_check_observed_positions(o, error);
@@ -141,7 +153,10 @@ static void penc_keep(penc_search *search, const penc_hypothesis *h,
 static void penc_try(penc_search *search, const penc_hypothesis *h,
                      const posenc_explanation *explanation) {
     penc_score score;
-    if (penc_model_make(&search->model, h, search->cache, NULL))
+    posenc_status status = penc_model_make(&search->model, h, search->cache, NULL);
+    if (status == POSENC_OUT_OF_MEMORY)
+        search->status = status;
+    if (status)
         return; /* there is no such encoding */
     penc_score_sample(&search->evidence, &search->model, 1, &score);
     if (score.beyond || 2 * score.doubted < search->evidence.doubted_count || score.doubted == 0)
@@ -162,54 +177,72 @@ static int penc_add_cause(const penc_search *search, penc_hypothesis *h,
     return 1;
 }
 
-/* Tries what can be added to a hypothesis: causes from `first` on, only `only` if that is not negative. */
-static void penc_try_causes(penc_search *search, const penc_hypothesis *base,
-                            const posenc_explanation *with, size_t first, int only) {
-    for (size_t cause = first; cause < PENC_CAUSE_COUNT; cause++) {
-        int last_resort = cause == PENC_CAUSE_other_magnitude;
-        if (only >= 0 ? cause != (size_t)only : last_resort)
-            continue;
-        for (size_t variant = 0; variant < penc_causes[cause].variants; variant++) {
-            penc_hypothesis h;
-            posenc_explanation explanation = *with;
-            penc_hypothesis_copy(&h, base);
-            if (penc_add_cause(search, &h, &explanation, cause, variant)) {
-                explanation.mode = h.mode;
-                penc_try(search, &h, &explanation);
-            }
+/* Tries every variant of a cause on top of a hypothesis. */
+static void penc_try_cause(penc_search *search, const penc_hypothesis *base,
+                           const posenc_explanation *with, size_t cause) {
+    for (size_t variant = 0; variant < penc_causes[cause].variants; variant++) {
+        penc_hypothesis h;
+        posenc_explanation explanation = *with;
+        penc_hypothesis_copy(&h, base);
+        if (penc_add_cause(search, &h, &explanation, cause, variant)) {
+            explanation.mode = h.mode;
+            penc_try(search, &h, &explanation);
         }
     }
 }
 
-/* Two causes at once; the second one is `only` if that is not negative. */
-static void penc_try_pairs(penc_search *search, const penc_hypothesis *base, int only) {
+/* A measured number fits whatever is left, so it is tried after all that has a name. */
+static int penc_is_last_resort(size_t cause) {
+    return cause == PENC_CAUSE_other_magnitude;
+}
+
+/* All causes that count for `weight`, or the last resort alone. */
+static void penc_try_causes(penc_search *search, const penc_hypothesis *base,
+                            const posenc_explanation *with, size_t first, size_t weight,
+                            int last_resort) {
+    for (size_t cause = first; cause < PENC_CAUSE_COUNT; cause++) {
+        if (penc_causes[cause].weight == weight && penc_is_last_resort(cause) == last_resort)
+            penc_try_cause(search, base, with, cause);
+    }
+}
+
+/* Two causes at once; the second one is the last resort if that is wanted. */
+static void penc_try_pairs(penc_search *search, const penc_hypothesis *base, int last_resort) {
     for (size_t cause = 0; cause < PENC_CAUSE_COUNT; cause++) {
-        if (cause == PENC_CAUSE_other_magnitude || cause == PENC_CAUSE_other_mode)
+        if (penc_is_last_resort(cause) || cause == PENC_CAUSE_other_mode ||
+            penc_causes[cause].weight > 1)
             continue;
         for (size_t variant = 0; variant < penc_causes[cause].variants; variant++) {
             penc_hypothesis h;
             posenc_explanation explanation = {.mode = base->mode};
             penc_hypothesis_copy(&h, base);
             if (penc_add_cause(search, &h, &explanation, cause, variant))
-                penc_try_causes(search, &h, &explanation, only >= 0 ? 0 : cause + 1, only);
+                penc_try_causes(search, &h, &explanation, last_resort ? 0 : cause + 1, 1,
+                                last_resort);
         }
     }
 }
 
-/* One cause before two, those with a name before a measured number; angles as meant before the other mode. */
+/* All explanations by as many deviations: causes, weights counted, and the other mode of angles. */
+static void penc_try_deviations(penc_search *search, const penc_hypothesis *base, size_t deviations,
+                                int last_resort) {
+    posenc_explanation none = {.mode = base->mode};
+    penc_try_causes(search, base, &none, 0, deviations, last_resort);
+    if (deviations == 2)
+        penc_try_pairs(search, base, last_resort);
+}
+
+/* Few deviations before many, those with a name before a measured number. */
 static void penc_search_causes(penc_search *search) {
     penc_hypothesis other;
-    posenc_explanation none = {.mode = search->meant.mode};
-    const penc_hypothesis *bases[2] = {&search->meant, &other};
     penc_hypothesis_copy(&other, &search->meant);
     other.mode = other.mode == POSENC_MODE_EXACT ? POSENC_MODE_FLOAT32 : POSENC_MODE_EXACT;
-    for (int step = 0; step < 4 && !search->found_count; step++) {
-        int only = step % 2 ? PENC_CAUSE_other_magnitude : -1;
-        for (int i = 0; i < 2 && !search->found_count; i++) {
-            if (step < 2)
-                penc_try_causes(search, bases[i], &none, 0, only);
-            else
-                penc_try_pairs(search, bases[i], only);
+    for (size_t deviations = 1; deviations <= 3; deviations++) {
+        for (int last_resort = 0; last_resort < 2 && !search->found_count; last_resort++) {
+            if (deviations <= 2)
+                penc_try_deviations(search, &search->meant, deviations, last_resort);
+            if (deviations >= 2)
+                penc_try_deviations(search, &other, deviations - 1, last_resort);
         }
     }
 }
@@ -222,8 +255,12 @@ static void penc_conclude(penc_search *search, posenc_diagnosis *diagnosis) {
         penc_score score;
         if (diagnosis->explanation_count && finding->error > penc_as_good * best)
             break;
-        if (penc_model_make(&search->model, &finding->hypothesis, search->cache, NULL))
+        posenc_status status =
+            penc_model_make(&search->model, &finding->hypothesis, search->cache, NULL);
+        if (status) {
+            search->status = status; /* it was made before: only memory can be short */
             continue;
+        }
         penc_score_all(&search->evidence, &search->model, 1, &score);
         if (score.beyond)
             continue;
@@ -258,6 +295,7 @@ static posenc_status penc_compare_with_meant(penc_search *search, posenc_diagnos
         score.doubted ? sqrt(score.doubted_squares / (double)score.doubted) : HUGE_VAL;
     penc_measure_norms(&search->evidence, diagnosis);
     search->trial.measured_magnitude = diagnosis->magnitude;
+    search->trial.meant_magnitude = search->model.attention_factor;
     return POSENC_OK;
 }
 
@@ -272,6 +310,8 @@ static posenc_status penc_run_search(penc_search *search, posenc_diagnosis *diag
     if (!status && diagnosis->verdict != POSENC_VERDICT_AGREES) {
         penc_search_causes(search);
         penc_conclude(search, diagnosis);
+        if (search->status)
+            status = penc_fail(error, POSENC_OUT_OF_MEMORY, "spec", "fit into memory");
     }
     penc_model_free(&search->model);
     penc_frequency_cache_destroy(search->cache);

@@ -49,14 +49,16 @@ posenc_status penc_evidence_start(penc_evidence *evidence, const posenc_observat
     evidence->head_dim = d;
     evidence->unit = penc_unit_of(before, after);
     evidence->copy_unit = before == after ? 0.0 : penc_rounding_of(after);
+    evidence->denormal = after == POSENC_F16 ? 0x1p-24 : 1e-40;
     evidence->cos =
-        malloc(7 * d * sizeof(double)); /* cos, sin and noise of pairs are half as long */
+        malloc(8 * d * sizeof(double)); /* cos, sin and noise of pairs are half as long */
     if (!evidence->cos)
         return penc_fail(error, POSENC_OUT_OF_MEMORY, "before", "fit into memory");
     evidence->sin = evidence->cos + d;
     evidence->noise = evidence->sin + d;
     evidence->predicted = evidence->noise + d;
-    evidence->allowed = evidence->predicted + d;
+    evidence->rounding = evidence->predicted + d;
+    evidence->allowed = evidence->rounding + d;
     evidence->head = evidence->allowed + d;
     return POSENC_OK;
 }
@@ -91,7 +93,8 @@ static penc_rest_rule penc_rest_of(const penc_hypothesis *h, const penc_vector *
 static void penc_predict_rest(penc_evidence *evidence, const penc_vector *at, penc_rest_rule rest) {
     for (size_t i = 0; i < evidence->head_dim; i++) {
         evidence->predicted[i] = rest == PENC_REST_ZERO ? 0.0 : at->before[i];
-        evidence->allowed[i] = evidence->copy_unit * fabs(evidence->predicted[i]);
+        evidence->rounding[i] = evidence->allowed[i] =
+            evidence->copy_unit * fabs(evidence->predicted[i]) + evidence->denormal;
     }
 }
 
@@ -104,14 +107,16 @@ static void penc_predict(penc_evidence *evidence, const penc_model *model, const
                       evidence->sin, evidence->noise);
     const double *x = at->before + model->first;
     double *y = evidence->predicted + model->first, *allowed = evidence->allowed + model->first;
+    double *rounding = evidence->rounding + model->first;
     for (size_t i = 0; i < model->width; i++) {
         size_t j = model->pair[i], to = model->target[i];
         double own = x[i] * evidence->cos[j];
         double other = model->sign[i] * x[model->partner[i]] * evidence->sin[j];
         double size = fabs(model->magnitude) * (fabs(x[i]) + fabs(x[model->partner[i]]));
         y[to] = own + other;
-        allowed[to] = evidence->unit * (fabs(own) + fabs(other) + penc_floor * size) +
-                      evidence->noise[j] * size;
+        rounding[to] =
+            evidence->unit * (fabs(own) + fabs(other) + penc_floor * size) + evidence->denormal;
+        allowed[to] = rounding[to] + evidence->noise[j] * size;
     }
 }
 
@@ -142,10 +147,7 @@ static int penc_compare_vector(penc_evidence *evidence, const penc_model *model,
         double predicted = evidence->predicted[i], after = at->after[i];
         if (!penc_is_comparable(evidence, predicted, after))
             continue;
-        /* Denormals lose their last bits. */
-        double allowed =
-            evidence->allowed[i] +
-            (evidence->observation->after_tensor->dtype == POSENC_F16 ? 0x1p-24 : 1e-40);
+        double allowed = evidence->allowed[i];
         double error = isfinite(after) ? fabs(after - predicted) : HUGE_VAL,
                ratio = error / allowed;
         size_t inside = i - model->first; /* wraps around for channels before the first */
@@ -155,7 +157,7 @@ static int penc_compare_vector(penc_evidence *evidence, const penc_model *model,
         if (ratio > 1.0 && score->beyond++ == 0)
             score->worst_error = 0.0; /* from here on only what is beyond counts */
         if (!vague)
-            score->squares += fmin(ratio * ratio, 1e6);
+            score->squares += fmin(pow(error / evidence->rounding[i], 2.0), 1e6);
         score->worst_ratio = fmax(score->worst_ratio, ratio);
         if (error > score->worst_error && (ratio > 1.0 || score->beyond == 0))
             penc_note_worst(score, at, i, error, allowed);
@@ -246,8 +248,7 @@ static void penc_mark_doubted(penc_evidence *evidence, const penc_model *meant) 
         const penc_vector *at = &evidence->vectors[i];
         penc_predict(evidence, meant, at);
         for (size_t k = 0; k < d; k++) {
-            int beyond = !(fabs(at->after[k] - evidence->predicted[k]) <=
-                           evidence->allowed[k] + (evidence->copy_unit > 0 ? 0x1p-24 : 1e-40));
+            int beyond = !(fabs(at->after[k] - evidence->predicted[k]) <= evidence->allowed[k]);
             evidence->doubted[i * d + k] =
                 (unsigned char)(beyond && isfinite(evidence->predicted[k]));
             evidence->doubted_count += evidence->doubted[i * d + k];

@@ -62,14 +62,14 @@ typedef struct penc_model {
     const penc_hypothesis *h;
     size_t pairs;
     double *frequency; /* radians per position as multiplied, rounding of frequencies included */
-    double *relative_noise; /* of the angle, per radian */
-    unsigned char *axis;    /* of every pair */
-    double magnitude;
-    size_t first, width; /* the channels that rotate */
-    size_t *partner;     /* of every such channel, counted from `first` */
-    size_t *pair;        /* whose cos and sin it takes */
-    size_t *target;      /* the channel it is written to */
-    signed char *sign;   /* of the partner's share */
+    double *relative_noise;             /* of the angle, per radian */
+    unsigned char *axis;                /* of every pair */
+    double attention_factor, magnitude; /* of the encoding; of cos and sin as multiplied */
+    size_t first, width;                /* the channels that rotate */
+    size_t *partner;                    /* of every such channel, counted from `first` */
+    size_t *pair;                       /* whose cos and sin it takes */
+    size_t *target;                     /* the channel it is written to */
+    signed char *sign;                  /* of the partner's share */
 } penc_model;
 
 /* Frequencies that were resolved already: most hypotheses share theirs. */
