@@ -11,10 +11,10 @@
     X(angles)                                                                                      \
     X(rotate)                                                                                      \
     X(alibi)                                                                                       \
-    X(detect)                                                                                      \
-    X(compare)                                                                                     \
     X(inspect)                                                                                     \
+    X(compare)                                                                                     \
     X(diagnose)                                                                                    \
+    X(detect)                                                                                      \
     X(vectors)                                                                                     \
     X(bench)
 

@@ -31,7 +31,7 @@ static int choose_named(const cli_arguments *arguments, const posenc_model *mode
     return cli_fail(arguments, "--layer-type is \"%s\" but must be one of: %s", name, list);
 }
 
-static int choose_only(const cli_arguments *arguments, const posenc_model *model,
+static int choose_only(const cli_arguments *arguments, const char *path, const posenc_model *model,
                        const posenc_layer_type **type) {
     char list[512];
     size_t count = 0;
@@ -47,9 +47,14 @@ static int choose_only(const cli_arguments *arguments, const posenc_model *model
     list_types(model, count > 1, list, sizeof list);
     if (count)
         return cli_fail(arguments, "%s has several layer types; choose one with --layer-type: %s",
-                        cli_value(arguments, "config"), list);
-    return cli_fail(arguments, "%s has no rotary encoding: %s", cli_value(arguments, "config"),
-                    list);
+                        path, list);
+    return cli_fail(arguments, "%s has no rotary encoding: %s", path, list);
+}
+
+int model_type_choose(const cli_arguments *arguments, const char *path, const posenc_model *model,
+                      const char *name, const posenc_layer_type **type) {
+    return name ? choose_named(arguments, model, name, type)
+                : choose_only(arguments, path, model, type);
 }
 
 /* What the file says is not to be changed in passing. */
@@ -98,7 +103,6 @@ int model_options_get(const cli_arguments *arguments, uint64_t head_dim, posenc_
     posenc_error error;
     if (posenc_model_open(path, model, &error))
         return cli_fail_error(arguments, path, &error);
-    int status =
-        name ? choose_named(arguments, *model, name, type) : choose_only(arguments, *model, type);
+    int status = model_type_choose(arguments, path, *model, name, type);
     return status ? status : take_spec(arguments, head_dim, *type, spec);
 }

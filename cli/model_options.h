@@ -11,4 +11,9 @@
 int model_options_get(const cli_arguments *arguments, uint64_t head_dim, posenc_model **model,
                       const posenc_layer_type **type, posenc_spec *spec);
 
+/* The layer type of that name (also the file's word for some of its layers), or, where `name` is NULL, the only one
+ * that rotates; else says what there is and returns CLI_BAD_USAGE. */
+int model_type_choose(const cli_arguments *arguments, const char *path, const posenc_model *model,
+                      const char *name, const posenc_layer_type **type);
+
 #endif

@@ -145,6 +145,40 @@ def test_errors_say_what_to_do():
     assert "--seq-len" in run("frequencies", "--config", write("d.json", {**LLAMA, "rope_scaling": {"type": "dynamic", "factor": 2}}), status=2)
 
 
+def compare(*arguments, status):
+    done = subprocess.run([PROGRAM, "compare", *map(str, arguments), "--json"], capture_output=True, text=True)
+    assert done.returncode == status, (arguments, done.stderr)
+    return json.loads(done.stdout) if status < 2 else done.stderr
+
+
+def test_models_are_compared():
+    llama = write("llama.json", {**LLAMA, "rope_theta": 500000})
+    paper = write("paper.json", {**LLAMA, "rope_theta": 500000, "model_type": "cohere"})
+    scaled = write("scaled.json", {**LLAMA, "rope_theta": 500000, "rope_scaling": {"type": "linear", "factor": 2}})
+    write("folder/config.json", {**LLAMA, "rope_theta": 500000})
+    assert compare(llama, Path(FOLDER.name) / "folder", status=0)["verdict"] == "equal"
+    assert compare(llama, '{"head_dim": 32, "base": 500000}', status=0)["verdict"] == "equal"
+    assert compare(llama, paper, status=1)["equivalence"] == "pairing"
+    assert compare(llama, scaled, status=1)["verdict"] == "different"
+
+
+def test_layer_types_are_compared():
+    gemma = write("gemma.json", GEMMA)
+    assert "--layer-type" in compare(gemma, gemma, status=2)
+    assert compare(gemma, gemma, "--layer-type", "full_attention", status=0)["verdict"] == "equal"
+    both = compare(gemma, gemma, "--layer-type", "full_attention", "--layer-type-b", "sliding_attention", status=1)
+    assert both["verdict"] == "different"
+    assert "no rotary" in compare(gemma, write("b.json", {"model_type": "bloom"}), "--layer-type", "full_attention",
+                                  "--layer-type-b", "all", status=2)
+
+
+def test_dynamic_models_are_compared_at_a_length():
+    dynamic = write("dynamic.json", {**LLAMA, "rope_scaling": {"type": "dynamic", "factor": 2}})
+    plain = write("plain.json", LLAMA)
+    assert compare(dynamic, plain, status=0)["verdict"] == "equal" # at its own maximum nothing has grown
+    assert compare(dynamic, plain, "--seq-len", 16384, status=1)["verdict"] == "different"
+
+
 def test_every_real_file_is_inspected():
     files = sorted((SHARED / "data/configs").glob("*.json")) + sorted((SHARED / "data/gguf").glob("*.gguf"))
     if not files:

@@ -153,6 +153,46 @@ def compare_frequencies(path, config, rotary, ours):
             f"{entry['name']}: attention factor {got['attention_factor']}, transformers has {factor}"
 
 
+def mixed_rows(rotary, config, positions):
+    """cos of one token whose axes have these positions, one number per pair, as transformers' rotary module and the
+    sections that its attention takes make it; None where that cannot be told."""
+    import torch
+    ids = torch.tensor(positions).reshape(len(positions), 1, 1)
+    try:
+        cos = rotary(torch.zeros(1, 1, 8), ids)[0]
+    except Exception:
+        return None
+    if cos.dim() == 4 and cos.shape[0] == len(positions): # still one table for each axis
+        sections = list(config.rope_parameters["mrope_section"]) * 2
+        cos = torch.cat([part[i % len(positions)] for i, part in enumerate(cos.split(sections, dim=-1))], dim=-1)
+    if cos.dim() != 3:
+        return None
+    cos = cos[0, 0]
+    if torch.equal(cos[: len(cos) // 2], cos[len(cos) // 2:]):
+        return cos[: len(cos) // 2].numpy()
+    return cos[0::2].numpy() if torch.equal(cos[0::2], cos[1::2]) else None
+
+
+def compare_axes(path, config, rotary, entry):
+    """Which axis each pair follows, by one token with another position on every axis."""
+    import numpy as np
+    axes = entry["axes"]
+    if not axes or axes["count"] != 3:
+        return None
+    positions = [3, 50, 700]
+    theirs = mixed_rows(rotary, config, positions)
+    if theirs is None:
+        return "its axes are not mixed by the rotary module"
+    run = subprocess.run([PROGRAM, "angles", "--config", str(path), "--layer-type", entry["name"], "--mode", "float32",
+                          "--positions", ";".join(f"{p}:{p + 1}" for p in positions), "--json"], capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    ours = np.array(json.loads(run.stdout)["cos"][0])
+    assert ours.shape == theirs.shape, f"{ours.shape} pairs, transformers has {theirs.shape}"
+    worst = int(np.argmax(abs(ours - theirs)))
+    assert abs(ours - theirs).max() < 1e-4, f"pair {worst} follows another axis: {ours[worst]}, transformers has {theirs[worst]}"
+    return None
+
+
 def turn_one(function, q, width):
     """The function on q and k of shape (1, 1, 1, width), whatever it wants cos and sin to be."""
     import torch
@@ -313,6 +353,7 @@ def compare(path):
         compare_frequencies(path, config, rotary, ours)
         compare_lengths(path, config, ours)
         left.append(compare_pairing(config, module, ours[0]))
+        left.append(compare_axes(path, config, rotary, ours[0]))
         left.append(compare_layers(config, module, report))
     return [reason for reason in left if reason]
 

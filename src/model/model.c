@@ -60,6 +60,17 @@ static posenc_status penc_read_gguf(posenc_model *model, const char *path) {
     return status ? status : penc_finish(model);
 }
 
+/* Where there is no configuration, only a GGUF file tells by itself. */
+static posenc_status penc_read_weights(posenc_model *model, const char *path) {
+    if (!path)
+        return penc_fail(model->config.error, POSENC_FORMAT, "path",
+                         "have a config.json or be a GGUF file");
+    if (strstr(path, ".safetensors"))
+        return penc_fail(model->config.error, POSENC_FORMAT, "path",
+                         "have a config.json beside it: weights do not say what they need");
+    return penc_read_gguf(model, path);
+}
+
 static posenc_model *penc_model_new(posenc_error *error) {
     posenc_model *model = calloc(1, sizeof *model);
     if (model) {
@@ -115,9 +126,7 @@ posenc_status posenc_model_open(const char *path, posenc_model **model, posenc_e
     if (!status && found.config)
         status = penc_read_config(made, NULL);
     else if (!status)
-        status = found.weights ? penc_read_gguf(made, found.weights)
-                               : penc_fail(error, POSENC_FORMAT, "path",
-                                           "have a config.json or be a GGUF file");
+        status = penc_read_weights(made, found.weights);
     penc_model_path_free(&found);
     return penc_model_give(made, status, model);
 }

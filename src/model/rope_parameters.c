@@ -221,20 +221,16 @@ static posenc_status penc_get_numbers(const penc_block *block) {
 }
 
 static posenc_status penc_get_sections(const penc_block *block) {
-    double *sections;
+    double *sections = NULL;
     size_t count = 0;
     int interleaved = 0;
     posenc_axes *axes = &block->made->axes;
     posenc_status status = penc_get_switch(block, "mrope_interleaved", &interleaved);
     if (!status)
         status = penc_get_list(block, "mrope_section", &sections, &count);
-    if (status)
-        return status;
-    if (count > POSENC_MAX_AXES) {
-        free(sections);
-        return penc_fail_size(block->error, "length of mrope_section", count, "be at most 8");
-    }
-    for (size_t i = 0; i < count; i++) {
+    if (!status && count > POSENC_MAX_AXES)
+        status = penc_fail_size(block->error, "length of mrope_section", count, "be at most 8");
+    for (size_t i = 0; !status && i < count; i++) {
         if (!(sections[i] >= 0.0 && sections[i] <= (double)POSENC_MAX_DIM)) {
             status = penc_fail_real(block->error, "mrope_section", sections[i],
                                     "be whole numbers that are not negative");
@@ -242,7 +238,7 @@ static posenc_status penc_get_sections(const penc_block *block) {
         }
         axes->sections[i] = (size_t)sections[i];
     }
-    axes->count = count;
+    axes->count = status ? 0 : count;
     axes->order = interleaved ? POSENC_AXES_INTERLEAVED : POSENC_AXES_CHUNKED;
     free(sections);
     return status;

@@ -1,0 +1,32 @@
+"""posenc: positional encodings for transformers, exact at every position, in every convention.
+
+    spec = posenc.RopeSpec(head_dim=128, base=500000)
+    rotation = posenc.rotation(spec, positions)          # once a forward pass
+    q, k = posenc.rotate((q, k), rotation)               # every layer; NumPy or PyTorch
+
+The way through: RopeSpec (what a model declares) -> Frequencies -> Rotation (cos and sin of the positions at
+hand) -> rotate. Beside it: angles, sinusoidal, alibi_slopes, alibi_bias, apply_rope (RoPE in one line).
+The program `posenc` comes with the package.
+
+SPDX-License-Identifier: MIT
+"""
+from . import _core
+from ._rotate import apply_rope, rotate
+from ._rotation import Rotation, angles, rotation
+from ._spec import Axes, Frequencies, Note, RopeSpec, change
+from ._tables import alibi_bias, alibi_slopes, convert, sinusoidal
+
+__version__ = _core.version()
+
+
+def cpu():
+    """Which vector instructions are in use: 'scalar', 'neon', 'avx2', 'avx512' or 'avx512bf16'.
+
+    The environment variable POSENC_CPU lowers it; the bytes are the same at every level. ValueError if it is
+    set to another word.
+    """
+    return _core.cpu()
+
+
+__all__ = ["Axes", "Frequencies", "Note", "RopeSpec", "Rotation", "alibi_bias", "alibi_slopes", "angles",
+           "apply_rope", "change", "convert", "cpu", "rotate", "rotation", "sinusoidal"]

@@ -1,0 +1,9 @@
+/* The parts of the module. SPDX-License-Identifier: MIT */
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+void bind_frequencies(nanobind::module_ &m);
+void bind_rows(nanobind::module_ &m);
+void bind_rotate(nanobind::module_ &m);
+void bind_tables(nanobind::module_ &m);

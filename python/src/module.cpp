@@ -1,0 +1,34 @@
+/* posenc._core: the C library as it is. The package around it is what people use; nothing here has defaults.
+ * SPDX-License-Identifier: MIT */
+#include "bindings.h"
+#include "errors.h"
+
+#include <posenc/posenc.h>
+
+namespace nb = nanobind;
+
+NB_MODULE(_core, m) {
+    nb::set_leak_warnings(false); /* objects that a cache holds when Python ends are no leak */
+    m.def("version", posenc_version);
+    m.def("cpu", [] {
+        posenc_error error;
+        check(posenc_cpu_check(&error), error);
+        return posenc_cpu();
+    });
+    m.def("dtype", [](const char *text) {
+        posenc_dtype dtype;
+        posenc_error error;
+        check(posenc_dtype_parse(text, &dtype, &error), error);
+        return posenc_dtype_name(dtype);
+    });
+    m.def("pairing", [](const char *text) {
+        posenc_pairing pairing;
+        posenc_error error;
+        check(posenc_pairing_parse(text, &pairing, &error), error);
+        return static_cast<int>(pairing);
+    });
+    bind_frequencies(m);
+    bind_rows(m);
+    bind_rotate(m);
+    bind_tables(m);
+}

@@ -1,0 +1,318 @@
+/* Rotations and what they turn. SPDX-License-Identifier: MIT */
+#include "arrays.h"
+#include "bindings.h"
+#include "errors.h"
+#include "threads.h"
+
+#include <posenc/posenc.h>
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+
+#include <cstring>
+#include <optional>
+#include <string>
+
+namespace nb = nanobind;
+
+namespace {
+
+/* cos and sin of one computing type, with the arrays that hold them. */
+struct rotation_rows {
+    nb::object cos, sin;
+    posenc_rotation plain;
+    size_t head_dim; /* that the rows were made for; 0: any */
+};
+
+size_t element_bytes(const array &a) {
+    return posenc_dtype_bytes(a.dtype());
+}
+
+void check_tables(const array &cos, const array &sin) {
+    if (cos.type != number::f32 && cos.type != number::f64)
+        throw nb::type_error("cos must be float32 or float64");
+    bool same = cos.type == sin.type && cos.rank == sin.rank;
+    for (int i = 0; same && i < cos.rank; i++)
+        same =
+            cos.shape[i] == sin.shape[i] && (cos.shape[i] <= 1 || cos.strides[i] == sin.strides[i]);
+    if (!same)
+        throw nb::value_error("cos and sin must have the same dtype, shape and strides");
+    if (cos.rank != 2 && cos.rank != 3)
+        throw nb::value_error("cos must have the shape (tokens, width) or (batch, tokens, width)");
+}
+
+/* Tables (tokens, width) or (batch, tokens, width) in one of the library's layouts. `differ`: the two numbers
+ * of a pair are not the same ones. */
+rotation_rows make_rows(nb::object cos_given, nb::object sin_given, int layout, bool differ,
+                        int pairing, size_t rotary_start, double attention_factor,
+                        size_t head_dim) {
+    array cos(cos_given, "cos", array::use::read);
+    bool beside = layout == POSENC_ROWS_COS_SIN || layout == POSENC_ROWS_PAIRS;
+    array sin(beside ? cos_given : sin_given, "sin", array::use::read);
+    check_tables(cos, sin);
+    int last = cos.rank - 1;
+    size_t width = static_cast<size_t>(cos.shape[last]);
+    for (int i = last - 1; i <= last; i++) /* 0 would be the library's word for "dense" */
+        if (cos.shape[i] > 1 && cos.strides[i] == 0)
+            throw nb::value_error("cos has a stride of 0");
+    ptrdiff_t step = width > 1 ? cos.strides[last] : 1;
+    size_t pairs = layout == POSENC_ROWS_HALF ? width : width / 2;
+    if (layout != POSENC_ROWS_HALF && width % 2)
+        throw nb::value_error("cos has an odd number of columns but its layout needs an even one");
+
+    posenc_rotation plain = {};
+    plain.size = sizeof plain;
+    plain.cos = cos.data;
+    plain.sin = sin.data;
+    plain.dtype = cos.dtype();
+    plain.batch = cos.rank == 3 ? static_cast<size_t>(cos.shape[0]) : 0;
+    plain.batch_stride = cos.rank == 3 ? cos.strides[0] : 0;
+    plain.tokens = static_cast<size_t>(cos.shape[last - 1]);
+    plain.row_stride = cos.strides[last - 1];
+    plain.pair_stride = step;
+    plain.rotary_dim = 2 * pairs;
+    plain.rotary_start = rotary_start;
+    plain.pairing = static_cast<posenc_pairing>(pairing);
+    plain.attention_factor = attention_factor;
+    ptrdiff_t half = static_cast<ptrdiff_t>(pairs) * step;
+    ptrdiff_t bytes = static_cast<ptrdiff_t>(element_bytes(cos));
+    switch (static_cast<posenc_row_layout>(layout)) {
+    case POSENC_ROWS_HALF:
+        break;
+    case POSENC_ROWS_FULL_HALF:
+        plain.second_stride = differ ? half : 0;
+        break;
+    case POSENC_ROWS_FULL_INTERLEAVED:
+        plain.second_stride = differ ? step : 0;
+        plain.pair_stride = 2 * step;
+        break;
+    case POSENC_ROWS_COS_SIN:
+        plain.sin = static_cast<char *>(cos.data) + half * bytes;
+        break;
+    case POSENC_ROWS_PAIRS:
+        plain.sin = static_cast<char *>(cos.data) + step * bytes;
+        plain.pair_stride = 2 * step;
+        break;
+    }
+    return {std::move(cos_given), std::move(sin_given), plain, head_dim};
+}
+
+/* --- Tensors -------------------------------------------------------------------------------------- */
+
+/* One letter for each axis of an array: b, t, h, d for batch, tokens, heads, head_dim. */
+int axis_of_letter(char letter) {
+    return letter == 'b'   ? POSENC_AXIS_BATCH
+           : letter == 't' ? POSENC_AXIS_TOKENS
+           : letter == 'h' ? POSENC_AXIS_HEADS
+                           : POSENC_AXIS_HEAD_DIM;
+}
+
+/* The last two are tokens and head_dim. Of those before, the first is the batch if there are four or if
+ * sequences have rows of their own; all others are heads, which share what turns them. */
+std::string default_axes(int rank, bool own_rows) {
+    std::string letters(static_cast<size_t>(rank), 'h');
+    letters[static_cast<size_t>(rank) - 1] = 'd';
+    if (rank > 1)
+        letters[static_cast<size_t>(rank) - 2] = 't';
+    if (rank > 3 || (rank == 3 && own_rows))
+        letters[0] = 'b';
+    return letters;
+}
+
+/* Axes of one letter become one axis where their strides allow; false if they do not. */
+bool describe(const array &a, const char *letters, posenc_tensor *tensor) {
+    *tensor = posenc_tensor_dense(a.dtype(), 1, 1, 1, 1);
+    size_t inner[POSENC_AXES] = {1, 1, 1, 1}; /* without empty axes */
+    for (int i = a.rank - 1; i >= 0; i--) {
+        int axis = axis_of_letter(letters[i]);
+        size_t size = static_cast<size_t>(a.shape[i]);
+        tensor->shape[axis] *= size;
+        if (size <= 1)
+            continue;
+        if (inner[axis] == 1)
+            tensor->strides[axis] = a.strides[i];
+        else if (a.strides[i] != tensor->strides[axis] * static_cast<ptrdiff_t>(inner[axis]))
+            return false;
+        inner[axis] *= size;
+    }
+    return true;
+}
+
+void check_same_shape(const array &x, const array &out) {
+    bool same = x.rank == out.rank;
+    for (int i = 0; same && i < x.rank; i++)
+        same = x.shape[i] == out.shape[i];
+    if (!same)
+        throw nb::value_error("out must have the shape of x");
+}
+
+/* --- The call ------------------------------------------------------------------------------------- */
+
+/* Rows that a call chooses; each list is None or a contiguous array. */
+class chosen_rows {
+  public:
+    explicit chosen_rows(const nb::tuple &lists) {
+        if (nb::len(lists) == 0)
+            return;
+        take(ids_, lists[0], "row_ids", number::i64, "int64");
+        take(starts_, lists[1], "row_starts", number::i64, "int64");
+        take(ends_, lists[2], "cu_seqlens", number::i32, "int32");
+    }
+
+    bool for_each_sequence() const { return (ids_ && ids_->rank == 2) || (starts_ && !ends_); }
+
+    /* The library reads as many numbers as the tensor has sequences and tokens. */
+    void put_into(posenc_rotation *rotation, const posenc_tensor &tensor) const {
+        size_t batch = tensor.shape[POSENC_AXIS_BATCH], tokens = tensor.shape[POSENC_AXIS_TOKENS];
+        if (ids_) {
+            bool each = ids_->rank == 2;
+            if (!each && ids_->rank != 1)
+                throw nb::value_error("row_ids must have the shape (tokens,) or (batch, tokens)");
+            if (static_cast<size_t>(ids_->shape[each ? 1 : 0]) != tokens ||
+                (each && static_cast<size_t>(ids_->shape[0]) != batch))
+                throw nb::value_error("row_ids must have one number for each token of x");
+            rotation->row_ids = static_cast<const int64_t *>(ids_->data);
+            rotation->row_ids_stride = each ? static_cast<ptrdiff_t>(tokens) : 0;
+        }
+        if (ends_) {
+            if (ends_->rank != 1 || ends_->shape[0] < 1)
+                throw nb::value_error("cu_seqlens must have the shape (sequences + 1,)");
+            rotation->cu_seqlens = static_cast<const int32_t *>(ends_->data);
+            rotation->sequences = static_cast<size_t>(ends_->shape[0]) - 1;
+        }
+        if (starts_) {
+            size_t needed = ends_ ? rotation->sequences : batch;
+            if (starts_->rank != 1 || static_cast<size_t>(starts_->shape[0]) != needed)
+                throw nb::value_error(("row_starts must have one number for each of the " +
+                                       std::to_string(needed) + " sequences")
+                                          .c_str());
+            rotation->row_starts = static_cast<const int64_t *>(starts_->data);
+        }
+    }
+
+  private:
+    static void take(std::optional<array> &to, nb::handle from, const char *name, number wanted,
+                     const char *called) {
+        if (from.is_none())
+            return;
+        to.emplace(from, name, array::use::read);
+        to->expect(wanted, called);
+    }
+
+    std::optional<array> ids_, starts_, ends_;
+};
+
+struct rotate_item {
+    rotate_item(nb::handle x_given, nb::handle out_given)
+        : x(x_given, "x", array::use::read), out(out_given, "out", array::use::write) {}
+
+    array x, out;
+    posenc_tensor from, to;
+};
+
+enum result { DONE, NEEDS_COPY, NEEDS_FLOAT64_ROWS };
+
+constexpr size_t most_items = 8;
+
+/* Below this many numbers the work takes less than what giving up the GIL may cost. */
+constexpr size_t few_numbers = 32768;
+
+void check_head_dim(const rotation_rows &rows, const posenc_tensor &tensor) {
+    size_t channels = tensor.shape[POSENC_AXIS_HEAD_DIM];
+    if (rows.head_dim && rows.head_dim != channels)
+        throw nb::value_error(("x has " + std::to_string(channels) +
+                               " channels in its axis head_dim but the "
+                               "rotation was made for head_dim " +
+                               std::to_string(rows.head_dim))
+                                  .c_str());
+}
+
+/* tables: the rows for float32 and narrower tensors, and those for float64 ones or None. xs, outs: arrays.
+ * axes: a letter for each axis, or none. pairing: -1 as in the rows. lists: none, or row_ids, row_starts and
+ * cu_seqlens, each an array or None. Nothing is done unless the result is DONE.
+ * Tuples because nanobind takes longer for arguments that may be None. */
+int rotate(nb::tuple tables, nb::tuple xs, nb::tuple outs, const char *axes, int direction,
+           int output_pairing, int pairing, nb::tuple lists, size_t threads, int stores) {
+    const rotation_rows &narrow = nb::cast<const rotation_rows &>(tables[0]);
+    const rotation_rows *rows = &narrow;
+    size_t count = nb::len(xs);
+    if (count == 0 || count > most_items)
+        throw nb::value_error("x must be 1 to 8 arrays");
+    chosen_rows chosen(lists);
+    std::optional<rotate_item> items[most_items];
+    posenc_rotate_item calls[most_items];
+    size_t numbers = 0;
+    for (size_t i = 0; i < count; i++) {
+        rotate_item &item = items[i].emplace(xs[i], outs[i]);
+        check_same_shape(item.x, item.out);
+        if (item.x.rank == 0)
+            throw nb::value_error("x must have at least one axis, head_dim");
+        if (*axes && std::strlen(axes) != static_cast<size_t>(item.x.rank))
+            throw nb::value_error(("axes names " + std::to_string(std::strlen(axes)) +
+                                   " axes but x has " + std::to_string(item.x.rank))
+                                      .c_str());
+        std::string letters =
+            *axes ? axes
+                  : default_axes(item.x.rank, narrow.plain.batch > 1 || chosen.for_each_sequence());
+        if (!describe(item.x, letters.c_str(), &item.from) ||
+            !describe(item.out, letters.c_str(), &item.to))
+            return NEEDS_COPY;
+        check_head_dim(narrow, item.from);
+        if ((item.x.type == number::f64) != (items[0]->x.type == number::f64))
+            throw nb::type_error(
+                "x has float64 and other arrays but all must be of the one or the other kind");
+        calls[i] = {&item.from, item.x.data, item.out.data, &item.to};
+        numbers += item.x.count();
+    }
+    if (items[0]->x.type == number::f64) {
+        if (tables[1].is_none())
+            return NEEDS_FLOAT64_ROWS;
+        rows = &nb::cast<const rotation_rows &>(tables[1]);
+    }
+    posenc_rotation rotation = rows->plain;
+    if (pairing >= 0)
+        rotation.pairing = static_cast<posenc_pairing>(pairing);
+    chosen.put_into(&rotation, items[0]->from);
+    posenc_rotate_options options = {};
+    options.size = sizeof options;
+    options.direction = static_cast<posenc_direction>(direction);
+    options.output_pairing = static_cast<posenc_output_pairing>(output_pairing);
+    options.stores = static_cast<posenc_stores>(stores);
+    size_t tokens = items[0]->from.shape[POSENC_AXIS_TOKENS];
+    run_ranges(tokens, threads, numbers > few_numbers,
+               [&](size_t first, size_t part, posenc_error *error) {
+                   posenc_rotate_options range = options;
+                   range.first_token = first;
+                   range.token_count = part;
+                   if (count > 1)
+                       return posenc_rotate_all(&rotation, calls, count, &range, error);
+                   range.output = calls[0].output_tensor;
+                   return posenc_rotate(&rotation, calls[0].tensor, calls[0].input, calls[0].output,
+                                        &range, error);
+               });
+    return DONE;
+}
+
+} // namespace
+
+void bind_rotate(nb::module_ &m) {
+    nb::class_<rotation_rows>(m, "Rows")
+        .def_prop_ro("tokens", [](const rotation_rows &r) { return r.plain.tokens; })
+        .def_prop_ro("batch", [](const rotation_rows &r) { return r.plain.batch; })
+        .def_prop_ro("rotary_dim", [](const rotation_rows &r) { return r.plain.rotary_dim; });
+    m.def("rows", &make_rows, nb::arg(), nb::arg().none(), nb::arg(), nb::arg(), nb::arg(),
+          nb::arg(), nb::arg(), nb::arg());
+    m.def("rotate", &rotate);
+    m.def("describe", [](nb::handle object, const char *name) {
+        array a(object, name, array::use::read);
+        nb::list shape;
+        for (int i = 0; i < a.rank; i++)
+            shape.append(a.shape[i]);
+        return nb::make_tuple(posenc_dtype_name(a.dtype()), nb::tuple(shape));
+    });
+    m.def("default_axes", [](int rank, bool own_rows) {
+        return rank > 0 ? default_axes(rank, own_rows) : std::string();
+    });
+    m.attr("NEEDS_COPY") = static_cast<int>(NEEDS_COPY);
+    m.attr("NEEDS_FLOAT64_ROWS") = static_cast<int>(NEEDS_FLOAT64_ROWS);
+}
