@@ -86,7 +86,7 @@ SPECS = [  # a, b, verdict, equivalence, causes
     (rope(64, rotary_dim=16), rope(64, rotary_dim=16, rotary_start=48), "different", "none", [["other_slice"]]),
     ({**PLAIN, "mode": "exact"}, {**PLAIN, "mode": "float32"}, "different", "none", [["other_mode"]]),
     (PLAIN, rope(64, base=10000.0, pairing="interleaved"), "different", "none", [["other_pairing", "base"]]),
-    (PLAIN, rope(64, base=123456.0), "different", "none", []),
+    (PLAIN, rope(64, base=123456.0), "different", "none", [["base_measured"]]),
     (PLAIN, rope(128, base=500000.0), "different", "none", []),
     (rope(128, axes=QWEN2_VL), rope(128, axes=QWEN3_VL), "different", "none", []),
 ]
@@ -226,7 +226,9 @@ FAULTS = [  # encoding, faults, verdict, equivalence, causes
     (PLAIN, {"encoding": {"base": 10000.0}, "negated_angle": True}, "different", "none", [["base", "negated_angle"]]),
     (PLAIN, {"recurrence_drift": True}, "different", "none", [["recurrence_drift"]]),
     (PLAIN, {"float32_angles": True}, "different", "none", [["other_mode"]]),
-    (PLAIN, {"angle_scale": 1.37}, "different", "none", []),
+    (PLAIN, {"angle_scale": 1.37}, "different", "none", [["angles_scaled"]]),
+    (PLAIN, {"position_shifted": 99}, "equivalent", "shift", [["shift_measured"]]),
+    (PLAIN, {"encoding": {"base": 123456.0}, "angle_scale": 1.37}, "different", "none", []),
 ]
 
 

@@ -63,7 +63,8 @@ static void bad_calls_are_refused_by_name(void **state) {
     REFUSED(posenc_side_of_spec(NULL, 0, POSENC_MODE_EXACT, &made, &error), NULL_POINTER, "spec");
     REFUSED(posenc_side_of_spec(&spec, 0, (posenc_mode)5, &made, &error), OUT_OF_RANGE, "mode");
     REFUSED(posenc_side_of_spec(&spec, 0, POSENC_MODE_EXACT, NULL, &error), NULL_POINTER, "side");
-    REFUSED(posenc_side_of_spec(&spec, 0, POSENC_MODE_EXACT, &made, &error), OUT_OF_RANGE, "head_dim");
+    REFUSED(posenc_side_of_spec(&spec, 0, POSENC_MODE_EXACT, &made, &error), OUT_OF_RANGE,
+            "head_dim");
     assert_null(made);
     REFUSED(posenc_side_of_json(NULL, 0, &made, &error), NULL_POINTER, "json");
     REFUSED(posenc_side_of_json("{}", 2, NULL, &error), NULL_POINTER, "side");

@@ -88,11 +88,11 @@ SHAPES = [(4, 1, 1, 1), (8, 2, 2, 3), (12, 3, 1, 2), (16, 1, 4, 5), (20, 4, 2, 2
 def test_c_equals_the_twin_in_numpy():
     for make in (trained, structureless):
         for d, heads, group, layers in SHAPES:
-            for tied in (False, True):
+            for tied in (False, True) if d <= 32 else (make is trained,):
                 model = make(d, heads, group, layers, tied)
                 for sides in ("", "qk", "q") if d <= 32 else ("q",):
                     compare(permuted(model, "interleaved", sides), tied)
-                if d <= 64:
+                if d <= 32:
                     compare(model, tied, layers - 1)
 
 

@@ -15,7 +15,7 @@ RANKS = {
     "src/kernels": 2, "src/frequencies": 2, "src/formats": 2,
     "src/angles": 3, "src/bias": 3, "src/model": 3,
     "src/absolute": 4, "src/positions": 4, "src/rope": 4, "src/checkpoint": 4,
-    "src/diagnosis": 5,
+    "src/cache": 5, "src/diagnosis": 5,
     "cli": 6, "python": 6, "bench": 6, "examples": 6,
 }
 USERS = 6

@@ -13,7 +13,7 @@ NAMES = ("half", "interleaved")
 POWER_FLOOR = 1e-12    # of the head's mean power: rows of zeros have a logarithm too
 DEPENDENT = 1e-9       # of the product of variances: a determinant below is rounding
 CENTRED_FROM = 4       # heads from which on the profile over frequencies is taken out
-SHUFFLES = 256
+SHUFFLES = 1024        # two outliers of a head pair by chance once in as many shuffles as it has channels
 LARGE = 512            # exact signs from which on the exact test has to agree
 DEVIATIONS, NATS, EACH_NATS = 6.0, 16.0, 8.0
 EXACT_SUPPORT, EXACT_CONTRADICTION, EXACT_HINT, EXACT_MIXED = 10.0, 6.0, 1.0, 3.0
@@ -45,29 +45,29 @@ def members(d, pairing):
 
 
 def sums_and_differences(z, pairing, part):
-    a, b = members(z.shape[1], pairing)
-    s, t = (z[:, a] + z[:, b]) / math.sqrt(2), (z[:, a] - z[:, b]) / math.sqrt(2)
+    """z: [..., heads, channels]."""
+    a, b = members(z.shape[-1], pairing)
+    s, t = (z[..., a] + z[..., b]) / math.sqrt(2), (z[..., a] - z[..., b]) / math.sqrt(2)
     if part == RESIDUAL:
-        s, t = s - s.mean(0), t - t.mean(0)
-    elif len(z) >= CENTRED_FROM:
-        s = s - s.mean(0)
-    return s.ravel(), t.ravel()
+        s, t = s - s.mean(-2, keepdims=True), t - t.mean(-2, keepdims=True)
+    elif z.shape[-2] >= CENTRED_FROM:
+        s = s - s.mean(-2, keepdims=True)
+    return s, t
 
 
 def likelihoods(x, y, part):
     """Log-likelihood [pairing of q][pairing of k] of a Gaussian for sums and one for differences; 0 where one
-    head leaves no residual."""
-    if part == RESIDUAL and len(x) < 2:
-        return np.zeros((2, 2))
-    count = x.size / 2
-    fit = np.empty((2, 2))
+    head leaves no residual. x, y: [..., heads, channels]."""
+    fit = np.zeros((2, 2, *x.shape[:-2]))
+    if part == RESIDUAL and x.shape[-2] < 2:
+        return fit
+    count = x.shape[-2] * x.shape[-1] / 2
     for p in (HALF, INTERLEAVED):
         for r in (HALF, INTERLEAVED):
-            total = 0.0
             for u, v in zip(sums_and_differences(x, p, part), sums_and_differences(y, r, part)):
-                uu, vv, uv = (u * u).mean(), (v * v).mean(), (u * v).mean()
-                total -= count / 2 * math.log(max(uu * vv - uv * uv, DEPENDENT * uu * vv, 1e-300))
-            fit[p, r] = total
+                uu, vv, uv = ((m * n).mean((-2, -1)) for m, n in ((u, u), (v, v), (u, v)))
+                det = np.maximum(uu * vv - uv * uv, DEPENDENT * uu * vv)
+                fit[p, r] -= count / 2 * np.log(np.maximum(det, 1e-300))
     return fit
 
 
@@ -76,47 +76,42 @@ def ratios(x, y):
     rows = []
     for part in (TOTAL, RESIDUAL):
         fit = likelihoods(x, y, part)
-        rows.append([fit[0, 0] - fit[1, 1], fit[0].max() - fit[1].max(), fit[:, 0].max() - fit[:, 1].max()])
+        rows.append([fit[0, 0] - fit[1, 1], fit[0].max(0) - fit[1].max(0), fit[:, 0].max(0) - fit[:, 1].max(0)])
     return np.array(rows)
 
 
-class SplitMix:
-    def __init__(self, seed):
-        self.state = seed
-
-    def below(self, bound):
-        mask = (1 << 64) - 1
-        self.state = (self.state + 0x9E3779B97F4A7C15) & mask
-        z = self.state
-        z = ((z ^ z >> 30) * 0xBF58476D1CE4E5B9) & mask
-        z = ((z ^ z >> 27) * 0x94D049BB133111EB) & mask
-        return ((z ^ z >> 31) >> 32) * bound >> 32
+def random_numbers(seed, count):
+    """SplitMix64, its upper 32 bits."""
+    with np.errstate(over="ignore"):
+        z = np.uint64(seed) + np.arange(1, count + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+        z = (z ^ z >> np.uint64(30)) * np.uint64(0xBF58476D1CE4E5B9)
+        z = (z ^ z >> np.uint64(27)) * np.uint64(0x94D049BB133111EB)
+        return (z ^ z >> np.uint64(31)) >> np.uint64(32)
 
 
-def shuffled(x, y, owners, shared, source):
-    """Channels of every head in random order, q and k alike."""
-    d = x.shape[1]
-    orders = np.empty(x.shape, dtype=int)
-    for head in range(len(x)):
-        if shared and head and owners[head] == owners[head - 1]:
-            orders[head] = orders[head - 1]
-            continue
-        order = list(range(d))
-        for left in range(d, 1, -1):
-            pick = source.below(left)
-            order[left - 1], order[pick] = order[pick], order[left - 1]
-        orders[head] = order
-    return np.take_along_axis(x, orders, 1), np.take_along_axis(y, orders, 1)
+def random_orders(owners, shared, d, shuffles):
+    """Orders of the channels [shuffles][heads][d], one after the other from one stream; heads of a layer share
+    theirs if they are tied."""
+    own = [head for head in range(len(owners)) if not (shared and head and owners[head] == owners[head - 1])]
+    numbers = random_numbers(1, shuffles * len(own) * (d - 1)).reshape(shuffles, len(own), d - 1)
+    orders = np.tile(np.arange(d), (shuffles, len(own), 1))
+    for step, left in enumerate(range(d, 1, -1)):
+        pick = (numbers[..., step] * np.uint64(left) >> np.uint64(32)).astype(int)[..., None]
+        last = orders[..., left - 1].copy()
+        orders[..., left - 1] = np.take_along_axis(orders, pick, -1)[..., 0]
+        np.put_along_axis(orders, pick, last[..., None], -1)
+    return orders[:, np.searchsorted(own, np.arange(len(owners)), side="right") - 1]
 
 
 def deviations(x, y, owners, shared, shuffles):
     """The ratios, and how many deviations they lie from what shuffled channels give: standard deviations, or
-    a third of the largest of them all where tails are heavy."""
-    source = SplitMix(1)
+    a quarter of the largest of them all where tails are heavy."""
     own = ratios(x, y)
-    noise = np.array([ratios(*shuffled(x, y, owners, shared, source)) for _ in range(shuffles)])
-    mean = noise.mean(0)
-    spread = np.maximum(noise.std(0), np.abs(noise - mean).max(0) / 3)
+    orders = random_orders(owners, shared, x.shape[1], shuffles)
+    noise = np.concatenate([ratios(np.take_along_axis(x[None], part, -1), np.take_along_axis(y[None], part, -1))
+                            for part in np.array_split(orders, 16)], -1)
+    mean = noise.mean(-1)
+    spread = np.maximum(noise.std(-1), np.abs(noise - mean[..., None]).max(-1) / 4)
     return own, np.where(spread > 0, (own - mean) / np.where(spread > 0, spread, 1), 0.0)
 
 

@@ -37,7 +37,7 @@ typedef struct posenc_pair_evidence {
     double
         statistic; /* of the two deviations below the one of larger magnitude: positive for half */
     /* Log-likelihood of half minus that of interleaved, in nats, and how many deviations it lies from what
-     * the same channels give in random order (standard deviations; thirds of the largest where tails are heavy); once with the members' equality of power profile over the
+     * the same channels give in random order (standard deviations; quarters of the largest where tails are heavy); once with the members' equality of power profile over the
      * frequencies, and once ([1]) with the profile taken out. */
     double ratio[2], deviation[2];
     /* Exact test, in nats: exp of minus this bounds the probability that the other pairing, were it the true

@@ -129,7 +129,8 @@ static void penc_pair_reset(penc_pair_work *work) {
 
 /* ---- Shuffled channels ---- */
 
-enum { PENC_SHUFFLES = 256 };
+/* Two outliers of a head pair by chance once in as many shuffles as it has channels: there must be more. */
+enum { PENC_SHUFFLES = 1024 };
 
 typedef struct penc_pair_noise {
     double ratio[PENC_SHUFFLES][PENC_PARTS][PENC_SIDES];
@@ -168,7 +169,7 @@ static void penc_pair_gather_shuffled(penc_pair_work *work, const penc_pair_data
 }
 
 /* How far `own` lies from the mean of the noise, in standard deviations of the noise; where its tails are heavy, in
- * thirds of the largest deviation that it has. */
+ * quarters of the largest deviation that it has. */
 static double penc_pair_deviation(double own, const penc_pair_noise *noise, int part, int side) {
     double mean = 0.0, variance = 0.0, largest = 0.0;
     for (int i = 0; i < PENC_SHUFFLES; i++)
@@ -178,7 +179,7 @@ static double penc_pair_deviation(double own, const penc_pair_noise *noise, int 
         variance += away * away / PENC_SHUFFLES;
         largest = fmax(largest, fabs(away));
     }
-    double spread = fmax(sqrt(variance), largest / 3.0);
+    double spread = fmax(sqrt(variance), largest / 4.0);
     return spread > 0.0 ? (own - mean) / spread : 0.0;
 }
 

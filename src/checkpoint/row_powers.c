@@ -43,7 +43,12 @@ posenc_status penc_rows_check(const penc_tensor_source *file, const penc_tensor 
 /* Sums in one written order: four partial sums, each over every fourth number of a piece. */
 static double penc_sum_of_squares(const float *numbers, size_t count) {
     double sums[4] = {0.0};
-    for (size_t i = 0; i < count; i++)
+    size_t i = 0;
+    for (; i + 4 <= count; i += 4) {
+        for (size_t k = 0; k < 4; k++)
+            sums[k] += (double)numbers[i + k] * (double)numbers[i + k];
+    }
+    for (; i < count; i++)
         sums[i % 4] += (double)numbers[i] * (double)numbers[i];
     return (sums[0] + sums[1]) + (sums[2] + sums[3]);
 }

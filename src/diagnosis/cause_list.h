@@ -4,7 +4,7 @@
 #ifndef PENC_CAUSE_LIST_H
 #define PENC_CAUSE_LIST_H
 
-#include "diagnosis/hypothesis.h"
+#include "diagnosis/evidence.h"
 
 #define PENC_CAUSE_LIST(X)                                                                          \
     X(other_mode, 1, 1,                                                                             \
@@ -53,11 +53,17 @@
     X(recurrence_drift, 3, 1,                                                                       \
       "angles come from a running product in float32 (ggml), which drifts")                         \
     X(batch_left_out, 2, 1, "only the first sequence of the batch is rotated")                      \
-    X(heads_left_out, 1, 1, "only the first head is rotated")
+    X(heads_left_out, 1, 1, "only the first head is rotated")                                       \
+    X(shift_measured, 1, 1, "positions are shifted by a number that was measured")                  \
+    X(angles_scaled, 10, 1, "angles (or positions) are multiplied by a number that was measured")   \
+    X(base_measured, 7, 1, "another base (rope_theta), which was measured")
 
 /* What causes are tried upon. */
 typedef struct penc_trial {
     const posenc_observation *observation;
+    const penc_evidence *evidence; /* for causes whose number is measured, and what that needs */
+    penc_frequency_cache *cache;
+    penc_model *scratch;
     double measured_magnitude, meant_magnitude; /* of cos and sin */
 } penc_trial;
 

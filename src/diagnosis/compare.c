@@ -207,6 +207,7 @@ static posenc_equivalence penc_equivalence_of(const posenc_explanation *explanat
         return POSENC_EQUIVALENCE_CONJUGATE;
     case PENC_CAUSE_position_shifted:
     case PENC_CAUSE_position_restarts:
+    case PENC_CAUSE_shift_measured:
         return POSENC_EQUIVALENCE_SHIFT;
     default:
         return POSENC_EQUIVALENCE_NONE;

@@ -83,9 +83,12 @@ posenc_status penc_model_make(penc_model *model, const penc_hypothesis *h,
                               penc_frequency_cache *cache, posenc_error *error);
 void penc_model_free(penc_model *model);
 
-/* cos and sin of every pair, magnitude included, and how far each angle may be off: of token `token` and head
- * `head`. */
+/* The angle of every pair as it is turned by, and how far it may be off: of token `token` and head `head`. */
 void penc_model_angles(const penc_model *model, const posenc_observation *observation, size_t token,
-                       size_t head, double *cos, double *sin, double *noise);
+                       size_t head, double *angles, double *noise);
+
+/* cos and sin of these angles, magnitude included. */
+void penc_model_rows(const penc_model *model, const posenc_observation *observation, size_t token,
+                     size_t head, double *cos, double *sin, double *noise);
 
 #endif

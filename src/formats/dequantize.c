@@ -9,32 +9,32 @@
 #include "base/half.h"
 
 /* Integers of 2, 4 and 8 bytes in the file's byte order. */
-static uint64_t penc_take_integer(const unsigned char *bytes, size_t count, int big_endian) {
+static inline uint64_t penc_take_integer(const unsigned char *bytes, size_t count, int big_endian) {
     uint64_t value = 0;
     for (size_t i = 0; i < count; i++)
         value |= (uint64_t)bytes[i] << 8 * (big_endian ? count - 1 - i : i);
     return value;
 }
 
-static float penc_take_f16(const unsigned char *bytes, int big_endian) {
+static inline float penc_take_f16(const unsigned char *bytes, int big_endian) {
     return penc_float_of_f16((uint16_t)penc_take_integer(bytes, 2, big_endian));
 }
 
 /* ---- Plain numbers ---- */
 
-static void penc_read_f64(const unsigned char *from, int big_endian, float *to) {
+static inline void penc_read_f64(const unsigned char *from, int big_endian, float *to) {
     *to = (float)penc_double_of_bits(penc_take_integer(from, 8, big_endian));
 }
 
-static void penc_read_f32(const unsigned char *from, int big_endian, float *to) {
+static inline void penc_read_f32(const unsigned char *from, int big_endian, float *to) {
     *to = penc_float_of_bits((uint32_t)penc_take_integer(from, 4, big_endian));
 }
 
-static void penc_read_f16(const unsigned char *from, int big_endian, float *to) {
+static inline void penc_read_f16(const unsigned char *from, int big_endian, float *to) {
     *to = penc_take_f16(from, big_endian);
 }
 
-static void penc_read_bf16(const unsigned char *from, int big_endian, float *to) {
+static inline void penc_read_bf16(const unsigned char *from, int big_endian, float *to) {
     *to = penc_float_of_bf16((uint16_t)penc_take_integer(from, 2, big_endian));
 }
 
@@ -52,23 +52,23 @@ static float penc_f8_nan(void) {
     return penc_float_of_bits(0x7fc00000u);
 }
 
-static void penc_read_f8_e4m3(const unsigned char *from, int big_endian, float *to) {
+static inline void penc_read_f8_e4m3(const unsigned char *from, int big_endian, float *to) {
     (void)big_endian;
     *to = (*from & 0x7f) == 0x7f ? penc_f8_nan() : penc_float_of_f8(*from, 3, 7);
 }
 
-static void penc_read_f8_e5m2(const unsigned char *from, int big_endian, float *to) {
+static inline void penc_read_f8_e5m2(const unsigned char *from, int big_endian, float *to) {
     (void)big_endian; /* the upper byte of a float16 */
     *to = penc_float_of_f16((uint16_t)(*from << 8));
 }
 
 /* The types without infinities and negative zero: 0x80 is their only NaN. */
-static void penc_read_f8_e4m3fnuz(const unsigned char *from, int big_endian, float *to) {
+static inline void penc_read_f8_e4m3fnuz(const unsigned char *from, int big_endian, float *to) {
     (void)big_endian;
     *to = *from == 0x80 ? penc_f8_nan() : penc_float_of_f8(*from, 3, 8);
 }
 
-static void penc_read_f8_e5m2fnuz(const unsigned char *from, int big_endian, float *to) {
+static inline void penc_read_f8_e5m2fnuz(const unsigned char *from, int big_endian, float *to) {
     (void)big_endian;
     *to = *from == 0x80 ? penc_f8_nan() : penc_float_of_f8(*from, 2, 16);
 }
@@ -81,26 +81,26 @@ static int penc_nibble(const unsigned char *bytes, uint32_t high, int i) {
     return nibble | (int)(high >> i & 1u) << 4;
 }
 
-static void penc_read_q4_0(const unsigned char *from, int big_endian, float *to) {
+static inline void penc_read_q4_0(const unsigned char *from, int big_endian, float *to) {
     float scale = penc_take_f16(from, big_endian);
     for (int i = 0; i < 32; i++)
         to[i] = scale * (float)(penc_nibble(from + 2, 0, i) - 8);
 }
 
-static void penc_read_q4_1(const unsigned char *from, int big_endian, float *to) {
+static inline void penc_read_q4_1(const unsigned char *from, int big_endian, float *to) {
     float scale = penc_take_f16(from, big_endian), least = penc_take_f16(from + 2, big_endian);
     for (int i = 0; i < 32; i++)
         to[i] = scale * (float)penc_nibble(from + 4, 0, i) + least;
 }
 
-static void penc_read_q5_0(const unsigned char *from, int big_endian, float *to) {
+static inline void penc_read_q5_0(const unsigned char *from, int big_endian, float *to) {
     float scale = penc_take_f16(from, big_endian);
     uint32_t high = (uint32_t)penc_take_integer(from + 2, 4, big_endian);
     for (int i = 0; i < 32; i++)
         to[i] = scale * (float)(penc_nibble(from + 6, high, i) - 16);
 }
 
-static void penc_read_q5_1(const unsigned char *from, int big_endian, float *to) {
+static inline void penc_read_q5_1(const unsigned char *from, int big_endian, float *to) {
     float scale = penc_take_f16(from, big_endian), least = penc_take_f16(from + 2, big_endian);
     uint32_t high = (uint32_t)penc_take_integer(from + 4, 4, big_endian);
     for (int i = 0; i < 32; i++)
@@ -112,7 +112,7 @@ static int penc_signed(unsigned char byte) {
     return byte < 128 ? byte : byte - 256;
 }
 
-static void penc_read_q8_0(const unsigned char *from, int big_endian, float *to) {
+static inline void penc_read_q8_0(const unsigned char *from, int big_endian, float *to) {
     float scale = penc_take_f16(from, big_endian);
     for (int i = 0; i < 32; i++)
         to[i] = scale * (float)penc_signed(from[2 + i]);
@@ -151,17 +151,17 @@ static void penc_read_k(const unsigned char *from, const unsigned char *high,
     }
 }
 
-static void penc_read_q4_k(const unsigned char *from, int big_endian, float *to) {
+static inline void penc_read_q4_k(const unsigned char *from, int big_endian, float *to) {
     penc_read_k(from, NULL, from + 16, big_endian, to);
 }
 
-static void penc_read_q5_k(const unsigned char *from, int big_endian, float *to) {
+static inline void penc_read_q5_k(const unsigned char *from, int big_endian, float *to) {
     penc_read_k(from, from + 16, from + 48, big_endian, to);
 }
 
 /* Two halves of 128, each of four parts of 32: lower nibbles of 64 bytes, then the upper ones; two more bits of
  * each element lie in 32 bytes. A scale for every 16 elements. */
-static void penc_read_q6_k(const unsigned char *from, int big_endian, float *to) {
+static inline void penc_read_q6_k(const unsigned char *from, int big_endian, float *to) {
     float unit = penc_take_f16(from + 208, big_endian);
     for (int i = 0; i < 256; i++) {
         int half = i / 128, part = i % 128 / 32, at = i % 32;
@@ -192,12 +192,32 @@ static void penc_read_q6_k(const unsigned char *from, int big_endian, float *to)
     X(Q5_K, penc_read_q5_k)                                                                        \
     X(Q6_K, penc_read_q6_k)
 
-/* Reads one block. */
-typedef void (*penc_block_reader)(const unsigned char *from, int big_endian, float *to);
+/* Sizes of blocks as constants. */
+enum {
+#define PENC_BLOCK_ENTRY(name, number, word, elements, bytes)                                      \
+    PENC_ELEMENTS_##name = elements, PENC_BYTES_##name = bytes,
+    PENC_TENSOR_TYPE_LIST(PENC_BLOCK_ENTRY)
+#undef PENC_BLOCK_ENTRY
+};
 
-static penc_block_reader penc_reader_of(penc_tensor_type type) {
-    static const penc_block_reader readers[PENC_TENSOR_TYPES] = {
-#define PENC_READABLE_ENTRY(name, reader) [PENC_TENSOR_##name] = reader,
+/* Reads `count` elements. */
+typedef void (*penc_run_reader)(const unsigned char *from, int big_endian, size_t count, float *to);
+
+/* One loop for each type, with the byte order and sizes as constants. */
+#define PENC_RUN(name, reader)                                                                     \
+    static void penc_run_##name(const unsigned char *from, int big_endian, size_t count,           \
+                                float *to) {                                                       \
+        for (size_t i = 0; !big_endian && i < count / PENC_ELEMENTS_##name; i++)                   \
+            reader(from + i * PENC_BYTES_##name, 0, to + i * PENC_ELEMENTS_##name);                \
+        for (size_t i = 0; big_endian && i < count / PENC_ELEMENTS_##name; i++)                    \
+            reader(from + i * PENC_BYTES_##name, 1, to + i * PENC_ELEMENTS_##name);                \
+    }
+PENC_READABLE_LIST(PENC_RUN)
+#undef PENC_RUN
+
+static penc_run_reader penc_reader_of(penc_tensor_type type) {
+    static const penc_run_reader readers[PENC_TENSOR_TYPES] = {
+#define PENC_READABLE_ENTRY(name, reader) [PENC_TENSOR_##name] = penc_run_##name,
         PENC_READABLE_LIST(PENC_READABLE_ENTRY)
 #undef PENC_READABLE_ENTRY
     };
@@ -210,8 +230,5 @@ int penc_can_dequantize(penc_tensor_type type) {
 
 void penc_dequantize(penc_tensor_type type, int big_endian, const unsigned char *from, size_t count,
                      float *to) {
-    penc_block_reader read = penc_reader_of(type);
-    size_t elements = penc_tensor_block_elements(type), bytes = penc_tensor_block_bytes(type);
-    for (size_t done = 0; done < count; done += elements, from += bytes)
-        read(from, big_endian, to + done);
+    penc_reader_of(type)(from, big_endian, count, to);
 }
