@@ -346,6 +346,8 @@ static void a_wrong_encoding_is_told_by_its_type(void **state) {
         "{\"model_type\":\"llama\",\"rope_theta\":\"x\"}",
         "{\"model_type\":\"llama\",\"head_dim\":7}",
         "{\"model_type\":\"gptj\",\"n_embd\":64,\"n_head\":4,\"rotary_dim\":64}",
+        "{\"model_type\":\"phi\",\"partial_rotary_factor\":-0.5}",
+        "{\"model_type\":\"phi\",\"partial_rotary_factor\":1.5}",
         "{\"model_type\":\"zorblax\"}",
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {

@@ -73,7 +73,6 @@ static posenc_status penc_head_dim(const penc_config *config, penc_layer_type *t
     posenc_status status = own ? penc_config_size(config, own, head_dim, &found) : POSENC_OK;
     if (!status && !*head_dim)
         status = penc_config_size(config, "head_dim", head_dim, &found);
-    /* A width that is implied by the model type does not outdo one that follows from the file. */
     uint64_t hidden;
     penc_found hidden_found;
     if (!status)
@@ -132,6 +131,22 @@ static uint64_t penc_clvp_width(const penc_config *config, const penc_layer_type
     return width > 32 ? width : 32;
 }
 
+/* The key that the rule names for the width; sliding layers may have one of their own (GGUF). */
+static posenc_status penc_width_of_key(const penc_config *config, const penc_layer_type *type,
+                                       uint64_t *size, penc_found *found) {
+    const char *rotary = config->rule.rotary;
+    if (strcmp(rotary, "trailing") == 0)
+        return penc_config_size(config, "qk_rope_head_dim", size, found);
+    if (strncmp(rotary, "key:", 4) != 0)
+        return POSENC_OK;
+    if (strstr(type->type.name, "sliding")) {
+        posenc_status status = penc_config_size(config, "swa_rotary_dim", size, found);
+        if (status || *size)
+            return status;
+    }
+    return penc_config_size(config, rotary + 4, size, found);
+}
+
 /* A rotary width that a key or a fraction gives. Without a scaling, models whose rule is "whole" rotate the
  * whole head whatever the fraction says; scalings honour it for every model. */
 static posenc_status penc_rotary_dim(const penc_config *config, penc_layer_type *type) {
@@ -139,22 +154,17 @@ static posenc_status penc_rotary_dim(const penc_config *config, penc_layer_type 
     const char *rotary = config->rule.rotary;
     double partial = penc_block_number(type, "partial_rotary_factor");
     uint64_t size = 0;
-    penc_found found = {0}, own = {0};
-    posenc_status status = POSENC_OK;
-    int own_width = strncmp(rotary, "key:", 4) == 0;
+    penc_found found = {0};
     int trailing = strcmp(rotary, "trailing") == 0;
-    if (own_width || trailing) {
-        status =
-            penc_config_size(config, trailing ? "qk_rope_head_dim" : rotary + 4, &size, &found);
-    }
-    if (!status && own_width && strstr(type->type.name, "sliding")) {
-        uint64_t swa = 0;
-        status = penc_config_size(config, "swa_rotary_dim", &swa, &own);
-        size = swa ? swa : size;
-        found = swa ? own : found;
-    }
+    posenc_status status = penc_width_of_key(config, type, &size, &found);
     if (status)
         return status;
+    int honoured = strcmp(rotary, "whole") != 0 || !penc_block_type_is(type, "default");
+    if (honoured && !size && penc_json_get(type->block, "partial_rotary_factor") &&
+        !(partial > 0.0 && partial <= 1.0)) {
+        type->type.invalid = "partial_rotary_factor must be above 0 and at most 1";
+        return POSENC_OK;
+    }
     if (size > spec->head_dim) {
         penc_note_size(config, type, "rotary_dim", size, &found);
         type->type.invalid = "rotary_dim is larger than head_dim";
@@ -162,7 +172,6 @@ static posenc_status penc_rotary_dim(const penc_config *config, penc_layer_type 
     }
     if (strcmp(rotary, "clvp") == 0)
         size = penc_clvp_width(config, type);
-    int honoured = strcmp(rotary, "whole") != 0 || !penc_block_type_is(type, "default");
     if (penc_block_type_is(type, "proportional")) {
         spec->rotary_dim = spec->head_dim; /* the fraction is a member of the scaling */
         penc_add_number(config->arena, type, "rotary_dim", (double)spec->head_dim,
@@ -250,6 +259,25 @@ static void penc_grid_axes(const posenc_spec *spec, int own, posenc_axes *axes) 
     axes->sections[1] = spec->rotary_dim / 2 - axes->sections[0];
 }
 
+/* The block's sections, or what the rule says of images, into the type's own struct. */
+static void penc_take_axes(const penc_config *config, penc_layer_type *type, posenc_axes *axes) {
+    const char *order = config->rule.axes;
+    posenc_spec *spec = &type->type.spec;
+    if (strcmp(order, "special") == 0) {
+        type->type.invalid = "its positions are no whole numbers on axes that a spec expresses";
+        return;
+    }
+    if (strcmp(order, "grid") == 0 || strcmp(order, "strided") == 0) {
+        penc_grid_axes(spec, strcmp(order, "grid") == 0, axes);
+    } else if (spec->axes) {
+        *axes = *spec->axes;
+        penc_axis_order(config, axes);
+    } else {
+        return;
+    }
+    spec->axes = axes;
+}
+
 /* GGUF: rope_freqs.weight divides the frequencies (Llama 3, Gemma 4). They become the spec's own, each the
  * float64 quotient; 1e30, which stands for "does not turn", makes 0. */
 static posenc_status penc_apply_divisors(const penc_config *config, penc_layer_type *type,
@@ -316,21 +344,11 @@ static posenc_status penc_take_block(const posenc_model *model, penc_layer_type 
     status = penc_apply_divisors(config, type, scaling);
     if (status)
         return status;
-    const char *order = config->rule.axes;
     if (penc_word_in(config->rule.rules, "gte-ntk") && scaling->type == POSENC_SCALING_NTK)
         type->type.invalid =
             "GTE's ntk is no ntk of others: base * factor, and one more division by "
             "factor^(2/rotary_dim)";
-    if (strcmp(order, "special") == 0) {
-        type->type.invalid = "its positions are no whole numbers on axes that a spec expresses";
-    } else if (strcmp(order, "grid") == 0 || strcmp(order, "strided") == 0) {
-        penc_grid_axes(spec, strcmp(order, "grid") == 0, axes);
-        spec->axes = axes;
-    } else if (spec->axes) {
-        *axes = *spec->axes;
-        penc_axis_order(config, axes);
-        spec->axes = axes;
-    }
+    penc_take_axes(config, type, axes);
     return POSENC_OK;
 }
 
