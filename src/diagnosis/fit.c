@@ -49,7 +49,8 @@ static int penc_see_angle(const penc_model *model, const penc_vector *at, size_t
 
 static size_t penc_measure(const penc_evidence *evidence, const penc_model *model, penc_fitted what,
                            penc_measured *items) {
-    size_t count = 0, vectors = evidence->count < PENC_FIT_VECTORS ? evidence->count : PENC_FIT_VECTORS;
+    size_t count = 0,
+           vectors = evidence->count < PENC_FIT_VECTORS ? evidence->count : PENC_FIT_VECTORS;
     double turn = model->h->angle_scale * (model->h->direction == POSENC_FORWARD ? 1.0 : -1.0);
     for (size_t i = 0; i < vectors; i++) {
         const penc_vector *at = &evidence->vectors[i * evidence->count / vectors];
