@@ -388,7 +388,8 @@ static double penc_rounded_digits(double value, int digits) {
 PENC_CAUSE(shift_measured) {
     double shift;
     (void)variant;
-    if (h->shift != 0.0 || h->positions || !penc_measure_number(h, trial, PENC_FIT_SHIFT, &shift))
+    if (h->shift != 0.0 || h->positions || /* one number that fits one position says nothing */
+        h->position_dtype != POSENC_F64 || !penc_measure_number(h, trial, PENC_FIT_SHIFT, &shift))
         return 0;
     shift = round(shift);
     if (shift == 0.0 || fabs(shift) > 0x1p40)

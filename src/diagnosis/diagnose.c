@@ -183,11 +183,6 @@ static int penc_is_last_resort(size_t cause) {
     return cause == PENC_CAUSE_other_magnitude || cause >= PENC_CAUSE_shift_measured;
 }
 
-/* Real numbers beside another cause would fit too much. */
-static int penc_goes_alone(size_t cause) {
-    return cause == PENC_CAUSE_angles_scaled || cause == PENC_CAUSE_base_measured;
-}
-
 /* Tries every variant of a cause on top of a hypothesis and keeps those that hold. Of a measured number only
  * the first variant is kept, the one with the fewest digits, that is as close as the closest: within `as_close`. */
 static double penc_try_variants(penc_search *search, const penc_hypothesis *base,
@@ -225,8 +220,7 @@ static void penc_try_causes(penc_search *search, const penc_hypothesis *base,
                             const posenc_explanation *with, size_t first, size_t weight,
                             int last_resort) {
     for (size_t cause = first; cause < PENC_CAUSE_COUNT; cause++) {
-        if (penc_causes[cause].weight == weight && penc_is_last_resort(cause) == last_resort &&
-            !(with->count && penc_goes_alone(cause)))
+        if (penc_causes[cause].weight == weight && penc_is_last_resort(cause) == last_resort)
             penc_try_cause(search, base, with, cause);
     }
 }
