@@ -185,6 +185,130 @@ static void every_count_of_channels_gives_the_bytes_of_the_reference(void **stat
     }
 }
 
+/* --- Norm and rotation at once ---------------------------------------------------------------------- */
+
+enum { MOST_HEADS = 20, MOST_CHANNELS = 128 };
+
+/* What the scalar kernels do one after the other. `weight` lies as the channels do. */
+static void turn_in_stages(const penc_head_job *job, posenc_dtype dtype, penc_channel_order order,
+                           const float *weight, void *y) {
+    static float wide[MOST_HEADS * MOST_CHANNELS];
+    penc_head_job norm = *job;
+    ptrdiff_t pairs = (ptrdiff_t)job->channels / 2;
+    norm.y = wide;
+    norm.y_head = (ptrdiff_t)job->channels;
+    norm.weight = weight;
+    penc_head_scalar_set.norm[dtype](&norm);
+    penc_side from = {0, norm.y_head, order == PENC_PAIRS ? 2 : 1, order == PENC_PAIRS ? 1 : pairs};
+    penc_side to = from;
+    to.head = job->y_head;
+    penc_rotate_job turn = {.tokens = 1,
+                            .heads = job->heads,
+                            .pairs = (size_t)pairs,
+                            .x = from,
+                            .y = to,
+                            .table = {0, 1, 0, NULL},
+                            .scale = job->factor};
+    penc_rotate_scalar_of(POSENC_F32, dtype)(&turn, wide, job->cos, job->sin, y);
+}
+
+static void assert_turned(posenc_dtype dtype, penc_channel_order order, size_t channels,
+                          random_stream *rng) {
+    penc_head_kernel *kernel = penc_head_turn_of(dtype, order, channels / 2);
+    penc_head_job job;
+    kernel_case c = {.kind = NORM, .format = (penc_format)dtype};
+    memset(&job, 0, sizeof job);
+    random_job(&c, channels, rng);
+    job = c.job;
+    job.heads = 1 + random_below(rng, MOST_HEADS);
+    size_t bytes = penc_format_bytes(c.format), line = 64 / bytes;
+    job.stream = (int)random_below(rng, 2);
+    if (job.stream)
+        job.y_head = (job.y_head + (ptrdiff_t)line - 1) / (ptrdiff_t)line * (ptrdiff_t)line;
+    int in_place = (int)random_below(rng, 3) == 0;
+    job.x_head = in_place ? job.y_head : job.x_head;
+    size_t y_count = reach(&job, job.y_head);
+    guarded x = guarded_new(reach(&job, job.x_head) * bytes, (guard_side)random_below(rng, 2));
+    guarded table = guarded_new(channels * sizeof(float), GUARD_AFTER);
+    guarded weights[2], y[2];
+    fill(x.data, reach(&job, job.x_head), c.format, (int)random_below(rng, DATA), rng);
+    fill(table.data, channels, PENC_FORMAT_F32, PLAIN, rng);
+    job.cos = table.data;
+    job.sin = job.cos + channels / 2;
+    for (int i = 0; i < 2; i++) {
+        weights[i] = guarded_new(channels * sizeof(float), GUARD_AFTER);
+        y[i] = guarded_new(y_count * bytes, GUARD_BEFORE); /* begins with a line */
+        if (in_place)
+            memcpy(y[i].data, x.data, x.bytes);
+    }
+    fill(weights[0].data, channels, PENC_FORMAT_F32, PLAIN, rng);
+    for (size_t i = 0; i < channels; i++) /* first channels first */
+        ((float *)weights[1].data)[order == PENC_PAIRS ? i % 2 * (channels / 2) + i / 2 : i] =
+            ((const float *)weights[0].data)[i];
+    int weighted = (int)random_below(rng, 2);
+    job.x = in_place ? y[0].data : x.data;
+    turn_in_stages(&job, dtype, order, weighted ? weights[0].data : NULL, y[0].data);
+    job.x = in_place ? y[1].data : x.data;
+    job.y = y[1].data;
+    job.weight = weighted ? weights[1].data : NULL;
+    kernel(&job);
+    for (int i = 0; i < 2; i++)
+        make_nans_alike(y[i].data, y_count, c.format);
+    if (memcmp(y[0].data, y[1].data, y[0].bytes) != 0)
+        fail_msg(
+            "turn of %s, order %d: %zu heads, %zu channels, weighted %d, factor %g, in place %d, "
+            "stream %d: another result than stage by stage",
+            posenc_dtype_name(dtype), order, job.heads, channels, weighted, job.factor, in_place,
+            job.stream);
+    guarded *all[] = {&x, &table, &weights[0], &weights[1], &y[0], &y[1]};
+    for (size_t i = 0; i < COUNT(all); i++)
+        guarded_free(all[i]);
+}
+
+static void norm_and_rotation_at_once_give_the_bytes_of_stages(void **state) {
+    (void)state;
+    static const posenc_dtype dtypes[] = {POSENC_F32, POSENC_F16, POSENC_BF16};
+    random_stream rng = random_of(__func__);
+    int vectors = penc_cpu_level_now() != PENC_CPU_SCALAR;
+    for (size_t number = 0; number < 3 * 2 * 4; number++) {
+        posenc_dtype dtype = dtypes[number % 3];
+        penc_channel_order order = (penc_channel_order)(number / 3 % 2);
+        size_t channels = 32 * (1 + number / 6);
+        assert_int_equal(penc_head_turn_of(dtype, order, channels / 2) != NULL, vectors);
+        assert_true(penc_head_turn_of(dtype, order, channels / 2 + 1) == NULL);
+        assert_true(penc_head_turn_of(POSENC_F64, order, channels / 2) == NULL);
+        for (size_t trial = 0; vectors && trial < random_trials(60); trial++)
+            assert_turned(dtype, order, channels, &rng);
+    }
+}
+
+static void copies_past_the_caches_are_copies(void **state) {
+    (void)state;
+    random_stream rng = random_of(__func__);
+    penc_head_kernel *copy = penc_head_stream_copy_of();
+    for (size_t trial = 0; copy && trial < random_trials(100); trial++) {
+        penc_head_job job = {.heads = 1 + random_below(&rng, 5),
+                             .channels = 64 * (1 + random_below(&rng, 5))};
+        job.x_head = (ptrdiff_t)(job.channels + random_below(&rng, 70));
+        job.y_head = (ptrdiff_t)(job.channels + 64 * random_below(&rng, 3));
+        guarded x = guarded_new(reach(&job, job.x_head), GUARD_AFTER);
+        guarded y = guarded_new(reach(&job, job.y_head), GUARD_BEFORE);
+        guarded wanted = guarded_new(y.bytes, GUARD_BEFORE);
+        for (size_t i = 0; i < x.bytes; i++)
+            ((unsigned char *)x.data)[i] = (unsigned char)random_bits(&rng);
+        for (size_t h = 0; h < job.heads; h++)
+            memcpy((char *)wanted.data + (ptrdiff_t)h * job.y_head,
+                   (char *)x.data + (ptrdiff_t)h * job.x_head, job.channels);
+        job.x = x.data;
+        job.y = y.data;
+        copy(&job);
+        assert_memory_equal(y.data, wanted.data, y.bytes);
+        guarded_free(&x);
+        guarded_free(&y);
+        guarded_free(&wanted);
+    }
+}
+
 int main(int argc, char **argv) {
     random_announce();
     if (argc > 1 && strcmp(posenc_cpu(), argv[1]) != 0) {
@@ -196,6 +320,8 @@ int main(int argc, char **argv) {
         cmocka_unit_test(every_level_but_scalar_has_its_kernels),
         cmocka_unit_test(random_jobs_give_the_bytes_of_the_reference),
         cmocka_unit_test(every_count_of_channels_gives_the_bytes_of_the_reference),
+        cmocka_unit_test(norm_and_rotation_at_once_give_the_bytes_of_stages),
+        cmocka_unit_test(copies_past_the_caches_are_copies),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -113,3 +113,12 @@ void penc_fail_file(posenc_error *error, const char *path) {
     memcpy(error->file, cut, mark);
     penc_copy_shown(error->file + mark, path + length - (room - mark), room - mark);
 }
+
+posenc_status penc_fail_listed(posenc_error *error, const char *list, int64_t value,
+                               const char *must, const char *limit_name, uint64_t limit,
+                               size_t index) {
+    penc_fail_integer(error, list, value, must);
+    penc_fail_limit(error, limit_name, limit);
+    penc_fail_place(error, "index", (int64_t)index);
+    return POSENC_OUT_OF_RANGE;
+}

@@ -40,19 +40,19 @@ static posenc_status penc_check_fit(const penc_shift_plan *plan, posenc_error *e
     return POSENC_OK;
 }
 
-static int64_t penc_position_at(const penc_shift_plan *plan, const int64_t *positions, size_t axis,
-                                size_t i) {
+static int64_t penc_shift_position_at(const penc_shift_plan *plan, const int64_t *positions,
+                                      size_t axis, size_t i) {
     return positions[(ptrdiff_t)axis * plan->shift.axis_stride + (ptrdiff_t)i];
 }
 
-static posenc_status penc_fail_position(posenc_error *error, const char *argument, int64_t value,
-                                        const char *must, size_t index) {
+static posenc_status penc_fail_shift_position(posenc_error *error, const char *argument,
+                                              int64_t value, const char *must, size_t index) {
     penc_fail_integer(error, argument, value, must);
     penc_fail_place(error, "index", (int64_t)index);
     return POSENC_OUT_OF_RANGE;
 }
 
-static posenc_status penc_check_positions(const penc_shift_plan *plan, posenc_error *error) {
+static posenc_status penc_check_shift_positions(const penc_shift_plan *plan, posenc_error *error) {
     static const char must[] = "be from -2^40 to 2^40";
     const posenc_shift *s = &plan->shift;
     if (!s->from_positions)
@@ -61,15 +61,15 @@ static posenc_status penc_check_positions(const penc_shift_plan *plan, posenc_er
         return penc_fail_null(error, "shift.to_positions");
     for (size_t i = 0; i < plan->axes * s->count; i++) {
         size_t axis = i / s->count, index = i % s->count;
-        int64_t from = penc_position_at(plan, s->from_positions, axis, index);
-        int64_t to = penc_position_at(plan, s->to_positions, axis, index);
+        int64_t from = penc_shift_position_at(plan, s->from_positions, axis, index);
+        int64_t to = penc_shift_position_at(plan, s->to_positions, axis, index);
         if (from < -POSENC_MAX_POSITION || from > POSENC_MAX_POSITION)
-            return penc_fail_position(error, "shift.from_positions", from, must, index);
+            return penc_fail_shift_position(error, "shift.from_positions", from, must, index);
         if (to < -POSENC_MAX_POSITION || to > POSENC_MAX_POSITION)
-            return penc_fail_position(error, "shift.to_positions", to, must, index);
+            return penc_fail_shift_position(error, "shift.to_positions", to, must, index);
         if (to - from < -POSENC_MAX_POSITION || to - from > POSENC_MAX_POSITION)
-            return penc_fail_position(error, "shift.to_positions", to,
-                                      "differ from from_positions by at most 2^40", index);
+            return penc_fail_shift_position(error, "shift.to_positions", to,
+                                            "differ from from_positions by at most 2^40", index);
     }
     return POSENC_OK;
 }
@@ -125,7 +125,7 @@ static posenc_status penc_plan_shift(penc_shift_plan *plan, const posenc_cache *
     if (!status)
         status = penc_check_slot_list(s->slots, s->count, &plan->view, 1, "shift.slots", error);
     if (!status && s->count)
-        status = penc_check_positions(plan, error);
+        status = penc_check_shift_positions(plan, error);
     return status ? status : penc_check_originals(plan, error);
 }
 
@@ -191,8 +191,8 @@ static void penc_make_quotient(const penc_shift_plan *plan, penc_shift_row *row)
 static int penc_make_row(const penc_shift_plan *plan, size_t i, penc_shift_row *row) {
     int same = row->made, moves = 0;
     for (size_t axis = 0; axis < plan->axes; axis++) {
-        int64_t from = penc_position_at(plan, plan->shift.from_positions, axis, i);
-        int64_t to = penc_position_at(plan, plan->shift.to_positions, axis, i);
+        int64_t from = penc_shift_position_at(plan, plan->shift.from_positions, axis, i);
+        int64_t to = penc_shift_position_at(plan, plan->shift.to_positions, axis, i);
         moves |= from != to;
         same = same && (plan->whole ? to - from == row->to[axis] - row->from[axis]
                                     : to == row->to[axis] && from == row->from[axis]);

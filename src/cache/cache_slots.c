@@ -78,15 +78,6 @@ static posenc_status penc_check_distinct(const penc_slot_plan *plan, size_t coun
 
 /* --- Checks --------------------------------------------------------------------------------------- */
 
-static posenc_status penc_fail_slot(posenc_error *error, const char *argument, int64_t value,
-                                    const char *must, const char *limit_name, uint64_t limit,
-                                    size_t index) {
-    penc_fail_integer(error, argument, value, must);
-    penc_fail_limit(error, limit_name, limit);
-    penc_fail_place(error, "index", (int64_t)index);
-    return POSENC_OUT_OF_RANGE;
-}
-
 /* `padding`: -1 is allowed. */
 static posenc_status penc_check_ids(const int64_t *ids, size_t count, size_t first,
                                     const penc_cache_view *view, int padding, const char *argument,
@@ -94,9 +85,10 @@ static posenc_status penc_check_ids(const int64_t *ids, size_t count, size_t fir
     for (size_t i = 0; i < count; i++) {
         if ((padding && ids[i] == -1) || (ids[i] >= 0 && (uint64_t)ids[i] < view->slots))
             continue;
-        return penc_fail_slot(error, argument, ids[i],
-                              padding ? "be a slot of the cache, or -1" : "be a slot of the cache",
-                              "slots", view->slots, first + i);
+        return penc_fail_listed(error, argument, ids[i],
+                                padding ? "be a slot of the cache, or -1"
+                                        : "be a slot of the cache",
+                                "slots", view->slots, first + i);
     }
     return POSENC_OK;
 }
@@ -108,9 +100,9 @@ static posenc_status penc_check_blocks(const penc_slot_plan *plan, const penc_ca
     int64_t start = s->starts ? s->starts[n] : 0;
     uint64_t room = (uint64_t)(s->block_table ? s->table_blocks : 1) * plan->block_tokens;
     if (start < 0 || (uint64_t)start > room || plan->tokens > room - (uint64_t)start)
-        return penc_fail_slot(error, "slots.starts", start,
-                              "leave room for the tensor's tokens in the sequence's blocks",
-                              "tokens that they hold", room, n);
+        return penc_fail_listed(error, "slots.starts", start,
+                                "leave room for the tensor's tokens in the sequence's blocks",
+                                "tokens that they hold", room, n);
     if (!s->block_table && n >= view->cache.blocks) {
         penc_fail_size(error, "cache.blocks", view->cache.blocks,
                        "be one for each sequence where there is no block table");
@@ -122,8 +114,8 @@ static posenc_status penc_check_blocks(const penc_slot_plan *plan, const penc_ca
         ptrdiff_t at = (ptrdiff_t)n * s->block_table_stride + (ptrdiff_t)b;
         int32_t block = s->block_table[at];
         if (block < 0 || (size_t)block >= view->cache.blocks)
-            return penc_fail_slot(error, "slots.block_table", block, "be a block of the cache",
-                                  "blocks", view->cache.blocks, (size_t)at);
+            return penc_fail_listed(error, "slots.block_table", block, "be a block of the cache",
+                                    "blocks", view->cache.blocks, (size_t)at);
     }
     return POSENC_OK;
 }

@@ -7,16 +7,6 @@
 
 /* --- The rotation ------------------------------------------------------------------------------- */
 
-/* An integer that is out of range, its limit and where it stands in its list. */
-static posenc_status penc_fail_listed(posenc_error *error, const char *list, int64_t value,
-                                      const char *must, const char *limit_name, size_t limit,
-                                      size_t index) {
-    penc_fail_integer(error, list, value, must);
-    penc_fail_limit(error, limit_name, limit);
-    penc_fail_place(error, "index", (int64_t)index);
-    return POSENC_OUT_OF_RANGE;
-}
-
 static posenc_status penc_check_row_ids(const posenc_rotation *rotation,
                                         const posenc_tensor *tensor, posenc_error *error) {
     size_t tokens = tensor->shape[POSENC_AXIS_TOKENS];
