@@ -8,6 +8,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 /* A tile is some queries of one head with all keys, in a memory that the next tile uses again, as an
  * attention kernel has it: 256 KiB of 4096 float32 keys. */
@@ -17,7 +18,8 @@ typedef struct bias_task {
     const bench_job *job;
     const bench_case *c;
     posenc_alibi_spec spec;
-    size_t shares; /* threads; each has a tile's memory of its own */
+    double *slopes; /* of every head */
+    size_t shares;  /* threads; each has a tile's memory of its own */
 } bias_task;
 
 size_t bench_bias_bytes(const bench_case *c, unsigned threads) {
@@ -50,6 +52,7 @@ static int write_tile(const bias_task *task, size_t index, char *to) {
     tile.dtype = task->c->dtype;
     tile.first_head = tile_head(task, index);
     tile.heads = 1;
+    tile.slopes = task->slopes + tile.first_head;
     tile.queries = TILE_QUERIES;
     tile.keys = task->c->tokens;
     tile.has_query_offset = 1;
@@ -131,8 +134,16 @@ static int output_is_right(const bias_task *task) {
 }
 
 int bench_bias(const bench_job *job, const bench_case *c, bench_result *result) {
-    bias_task task = {job, c, POSENC_ALIBI_INIT, result->threads};
+    bias_task task = {job, c, POSENC_ALIBI_INIT, NULL, result->threads};
+    posenc_error error;
     task.spec.heads = c->heads;
+    task.slopes = malloc(c->heads * sizeof *task.slopes);
+    if (!task.slopes)
+        return cli_fail(job->arguments, "no memory for the slopes of %zu heads", c->heads);
+    if (posenc_alibi_slopes(&task.spec, 0, c->heads, task.slopes, &error)) {
+        free(task.slopes);
+        return cli_fail_error(job->arguments, NULL, &error);
+    }
     bench_contest contest = {{write_shares, &task, task.shares, 0},
                              {set_shares, &task, task.shares, 0},
                              {NULL, NULL, 0, 0},
@@ -141,5 +152,6 @@ int bench_bias(const bench_job *job, const bench_case *c, bench_result *result) 
     result->traffic = tile_count(&task) * tile_bytes(&task);
     if (!status)
         result->wrong = !output_is_right(&task);
+    free(task.slopes);
     return status;
 }

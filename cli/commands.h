@@ -11,6 +11,8 @@
     X(angles)                                                                                      \
     X(rotate)                                                                                      \
     X(alibi)                                                                                       \
+    X(diagnose)                                                                                    \
+    X(vectors)                                                                                     \
     X(bench)
 
 #define CLI_DECLARE(name) extern const cli_command command_##name;

@@ -144,6 +144,8 @@ int spec_choice_get(const cli_arguments *arguments, uint64_t head_dim, uint64_t 
     if (posenc_frequencies_create(&spec, seq_len, &choice->frequencies, &notes, &error))
         return cli_fail_error(arguments, NULL, &error);
     close_notes(choice, &notes);
+    choice->spec = spec;
+    choice->seq_len = seq_len;
     if (seq_len && !cli_value(arguments, "seq-len")) {
         posenc_number value = {POSENC_NUMBER_SIZE, {.size = seq_len}};
         note_defaulted(choice, "seq_len", value);

@@ -17,6 +17,8 @@ enum { SPEC_MAX_NOTES = 32 };
 typedef struct spec_choice {
     posenc_rope_parameters *parameters; /* of --scaling */
     posenc_frequencies *frequencies;
+    posenc_spec spec; /* what they were made of, and the length */
+    uint64_t seq_len;
     posenc_mode mode;
     posenc_note notes[SPEC_MAX_NOTES]; /* what was defaulted or looks odd */
     size_t note_count;

@@ -212,10 +212,10 @@ static uint64_t expected(const posenc_bias_tile *t, double slope, int64_t distan
                                      t->dtype);
     double length = fabs((double)distance);
     if (t->dtype == POSENC_F64) {
-        double bias = distance ? -(slope * length) : 0.0;
+        double bias = distance ? slope * -length : 0.0;
         return oracle_bits_of_double(t->add ? before + bias : bias, t->dtype);
     }
-    float bias = distance ? -((float)slope * (float)length) : 0.0f;
+    float bias = distance ? (float)slope * -(float)length : 0.0f;
     return oracle_bits_of_double((double)(t->add ? (float)before + bias : bias), t->dtype);
 }
 
@@ -243,7 +243,8 @@ static posenc_bias_tile resolved(const posenc_alibi_spec *spec, const posenc_bia
 static void assert_elements(const posenc_alibi_spec *spec, const posenc_bias_tile *t, void *bias,
                             const void *before) {
     for (size_t h = 0; h < t->heads; h++) {
-        double slope = oracle_head_slope(spec, t->first_head + h, t->dtype);
+        double slope =
+            t->slopes ? t->slopes[h] : oracle_head_slope(spec, t->first_head + h, t->dtype);
         for (size_t i = 0; i < t->queries * t->keys; i++) {
             size_t query = i / t->keys, key = i % t->keys;
             ptrdiff_t at =
@@ -332,29 +333,41 @@ static void tiles_of_every_kind_are_written_and_added(void **state) {
             spec.max_bias = random_magnitude(&rng, -3, 3);
         posenc_bias_tile t = tile_of(dtypes[trial % 4], (posenc_bias_mask)(trial / 4 % 2),
                                      1 + random_below(&rng, 7), 1 + random_below(&rng, 9));
+        if (random_below(&rng, 3) == 0) /* several cache lines */
+            t.keys = 1 + random_below(&rng, 200);
         t.add = trial / 8 % 2 != 0;
         t.first_head = random_below(&rng, heads);
         t.heads = random_below(&rng, heads - t.first_head + 1); /* 0: all from the first on */
         t.has_query_offset = (int)random_below(&rng, 2);
-        t.query_offset = random_between(&rng, -12, 12);
+        t.query_offset = random_between(&rng, -12, (int64_t)t.keys + 3);
+        double slopes[12];
+        for (size_t h = 0; h < COUNT(slopes); h++)
+            slopes[h] = random_below(&rng, 9) ? random_magnitude(&rng, -9, 3) : 0.0;
+        if (random_below(&rng, 3) == 0)
+            t.slopes = slopes;
         if (random_below(&rng, 2))
             set_strides(&t, t.heads ? t.heads : heads - t.first_head, &rng);
         assert_tile(&spec, &t, &rng);
     }
 }
 
-/* float32 forms products of float32 slopes and whole distances up to 2^24 exactly before its one
- * rounding; float64 does so up to 2^40 and beyond. */
+/* Slope and distance are rounded to float32, distances from 2^24 on too; vector kernels end near 2^30. */
 static void far_distances_are_right(void **state) {
     (void)state;
+    static const int64_t ends[] = {1 << 24, INT32_MAX / 2, INT32_MAX, INT64_C(1) << 40};
     random_stream rng = random_of(__func__);
-    for (size_t trial = 0; trial < random_trials(400); trial++) {
+    for (size_t trial = 0; trial < random_trials(2000); trial++) {
         posenc_alibi_spec spec = spec_of(12, (posenc_slopes)(trial % 2), 0.0);
-        posenc_bias_tile t = tile_of(dtypes[trial % 4], POSENC_BIAS_SYMMETRIC, 2, 3);
+        posenc_bias_tile t = tile_of(dtypes[trial % 4], (posenc_bias_mask)(trial / 4 % 2), 2,
+                                     1 + random_below(&rng, 40));
         t.add = (int)random_below(&rng, 2);
+        t.first_head = random_below(&rng, 12);
+        t.heads = 1;
         t.has_query_offset = 1;
-        int64_t most = t.dtype == POSENC_F64 ? INT64_C(1) << 40 : (INT64_C(1) << 24) - 3;
-        t.query_offset = trial < 8 ? (trial < 4 ? most : -most) : random_between(&rng, -most, most);
+        int64_t end = ends[random_below(&rng, COUNT(ends))];
+        t.query_offset = end - random_between(&rng, 0, random_below(&rng, 2) ? 50 : end);
+        if (random_below(&rng, 2))
+            t.query_offset = -t.query_offset;
         assert_tile(&spec, &t, &rng);
     }
 }
@@ -564,6 +577,9 @@ static void huge_query_stride(bias_call *c) { c->tile.query_stride = PTRDIFF_MAX
 static void bias_at_the_end(bias_call *c) { c->bias = (void *)(UINTPTR_MAX - 15); }
 static void bias_at_the_start(bias_call *c) { c->bias = (void *)(uintptr_t)16; c->tile.query_stride = -5; }
 static void huge_product(bias_call *c) { c->tile.queries = c->tile.keys = (size_t)1 << 40; c->tile.head_stride = 1; }
+static const double negative_slope[] = {1.0, 0.5, -0.0625, 0.25}, endless_slope[] = {1.0, 1.0, 1.0, (double)INFINITY};
+static void negative_slopes(bias_call *c) { c->tile.slopes = negative_slope; }
+static void endless_slopes(bias_call *c) { c->tile.slopes = endless_slope; }
 /* clang-format on */
 
 static void assert_bias_refused(spoil_bias *spoil, posenc_status status, const char *argument) {
@@ -610,11 +626,26 @@ static void bad_calls_of_bias_are_refused_and_write_nothing(void **state) {
         {least_head_stride, POSENC_OVERFLOW, "tile"},
         {huge_query_stride, POSENC_OVERFLOW, "tile"},
         {huge_product, POSENC_OVERFLOW, "tile"},
+        {negative_slopes, POSENC_OUT_OF_RANGE, "tile.slopes"},
+        {endless_slopes, POSENC_OUT_OF_RANGE, "tile.slopes"},
         {bias_at_the_end, POSENC_OVERFLOW, "tile"},
         {bias_at_the_start, POSENC_OVERFLOW, "tile"},
     };
     for (size_t i = 0; i < COUNT(bad); i++)
         assert_bias_refused(bad[i].spoil, bad[i].status, bad[i].argument);
+}
+
+static void slopes_in_the_bias_are_refused(void **state) {
+    (void)state;
+    double memory[20] = {0.5, 0.25};
+    posenc_alibi_spec spec = spec_of(2, POSENC_SLOPES_PAPER, 0.0);
+    posenc_bias_tile tile = tile_of(POSENC_F64, POSENC_BIAS_CAUSAL, 2, 4);
+    posenc_error error;
+    tile.slopes = memory + 1;
+    assert_refused(posenc_alibi_bias(&spec, &tile, memory + 2, &error), &error, POSENC_OVERLAP,
+                   "tile.slopes");
+    assert_true(memory[2] == 0.0);
+    assert_done(posenc_alibi_bias(&spec, &tile, memory + 3, &error), &error);
 }
 
 /* A score that has overflowed is masked like any other; a NaN is not hidden. */
@@ -644,8 +675,12 @@ static void default_strides_that_overflow_are_refused(void **state) {
     assert_true(score == 1.0f);
 }
 
-int main(void) {
+int main(int argc, char **argv) {
     random_announce();
+    if (argc > 1 && strcmp(posenc_cpu(), argv[1]) != 0) {
+        printf("1..1\nok 1 - biases at level %s # SKIP this CPU has no %s\n", argv[1], argv[1]);
+        return 0;
+    }
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(slopes_of_the_paper_rule_are_those_of_its_recursion),
         cmocka_unit_test(slopes_of_the_plain_rule_are_one_geometric_series),
@@ -664,6 +699,7 @@ int main(void) {
         cmocka_unit_test(tiles_without_elements_write_nothing),
         cmocka_unit_test(bad_specs_and_head_ranges_are_refused),
         cmocka_unit_test(bad_calls_of_bias_are_refused_and_write_nothing),
+        cmocka_unit_test(slopes_in_the_bias_are_refused),
         cmocka_unit_test(masking_replaces_infinity_and_shows_nan),
         cmocka_unit_test(default_strides_that_overflow_are_refused),
     };

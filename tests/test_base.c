@@ -89,6 +89,38 @@ static void narrowing_rounds_any_float64_once(void **state) {
     }
 }
 
+/* 1 if `value` is the mean of two neighbouring numbers of a 16-bit dtype. */
+static int is_middle(double value, posenc_dtype dtype) {
+    double nearest = oracle_value(oracle_bits_of_double(value, dtype), dtype);
+    double mirrored = 2.0 * value - nearest; /* of a mean the other neighbour, exact */
+    return isfinite(nearest) && mirrored != nearest &&
+           oracle_value(oracle_bits_of_double(mirrored, dtype), dtype) == mirrored &&
+           oracle_value(oracle_bits_of_double(0.75 * value + 0.25 * mirrored, dtype), dtype) ==
+               mirrored;
+}
+
+/* Every float32 number with POSENC_LONG, else some of every exponent, around the middles above all. */
+static void float32_narrows_as_float64_does(void **state) {
+    (void)state;
+    random_stream rng = random_of(__func__);
+    int all = getenv("POSENC_LONG") != NULL;
+    for (uint64_t i = 0; i < (all ? UINT64_C(1) << 32 : 400000); i++) {
+        uint32_t bits = (uint32_t)i;
+        if (!all) /* 13 and 16 bits are cut off: mostly those of a middle, give or take one */
+            bits = ((uint32_t)random_bits(&rng) & (i & 1 ? 0xffffe000u : 0xffff0000u)) +
+                   (i & 1 ? 0xfffu : 0x7fffu) + (uint32_t)(i / 2 % 3);
+        float value = penc_float_of_bits(bits);
+        uint16_t f16 = penc_f16_of_float(value), bf16 = penc_bf16_of_float(value);
+        if (!oracle_same(f16, penc_f16_of_double((double)value), POSENC_F16) ||
+            !oracle_same(bf16, penc_bf16_of_double((double)value), POSENC_BF16))
+            fail_msg("%a to 16 bits: got %#x and %#x", (double)value, f16, bf16);
+        if (isfinite(value) && fabsf(value) < 65504.0f && !all)
+            assert_int_equal(penc_is_f16_middle(value), is_middle((double)value, POSENC_F16));
+        if (isfinite(value) && fabsf(value) < 0x1p126f && !all)
+            assert_int_equal(penc_is_bf16_middle(value), is_middle((double)value, POSENC_BF16));
+    }
+}
+
 static void assert_narrowed_to_float32(double value) {
     uint64_t got = converted(oracle_bits_of_double(value, POSENC_F64), POSENC_F64, POSENC_F32);
     uint64_t wanted = oracle_bits_of_double(value, POSENC_F32);
@@ -602,6 +634,7 @@ int main(void) {
         cmocka_unit_test(every_16_bit_pattern_widens_exactly_and_comes_back),
         cmocka_unit_test(narrowing_is_right_at_every_midpoint),
         cmocka_unit_test(narrowing_rounds_any_float64_once),
+        cmocka_unit_test(float32_narrows_as_float64_does),
         cmocka_unit_test(narrowing_to_float32_is_right_at_midpoints),
         cmocka_unit_test(narrowing_of_known_numbers),
         cmocka_unit_test(nan_stays_nan_in_every_conversion),

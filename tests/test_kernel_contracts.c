@@ -10,7 +10,7 @@ typedef struct instance {
     const penc_sincos_kernels *kernels;
 } instance;
 
-#define INSTANCE(suffix, level) {#suffix, level, &penc_sincos_kernels_##suffix},
+#define INSTANCE(suffix, level) {#suffix, level, &penc_sincos_##suffix##_kernels},
 static const instance instances[] = {PENC_SINCOS_INSTANCES(INSTANCE)};
 
 static const penc_sincos_kernels *kernels; /* those that are being tried */
@@ -84,7 +84,7 @@ static void attack(const char *name, try_kernel *kernel, posenc_dtype dtype) {
     static ladder all[LADDERS];
     ladders_start(all);
     tried = kernel;
-    kernels = &penc_sincos_kernels_scalar;
+    kernels = &penc_sincos_scalar_kernels;
     try_place(&recorded, witness_ladder(all, &recorded), (size_t)recorded.contract.witness[2],
               recorded.contract.witness[3]);
     for (size_t i = 0; i < sizeof instances / sizeof *instances; i++) {

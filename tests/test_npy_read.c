@@ -498,7 +498,7 @@ static void random_mutations_are_read_or_refused(void **state) {
         write_file("a.npy", f.bytes, f.size);
         posenc_npy_reader *reader;
         posenc_npy_info info;
-        posenc_error error = {POSENC_OK, 0, NULL, {0}, NULL, NULL, {0}, NULL, 0, {0}};
+        posenc_error error = {0};
         posenc_status status = posenc_npy_open("a.npy", &reader, &info, &error);
         if (status == POSENC_OK) {
             accepted++;

@@ -4,6 +4,9 @@
 # give them away.
 set(core $<TARGET_OBJECTS:posenc>)
 
+# The same of posenc-model.
+set(model $<TARGET_OBJECTS:posenc-model>)
+
 posenc_test(frequencies SOURCES oracle.c LIBS mpfr gmp)
 posenc_test(memory_map SOURCES ${core})
 posenc_test(wide SOURCES oracle.c ${core} LIBS mpfr gmp)
@@ -14,7 +17,7 @@ posenc_test(base SOURCES oracle.c ${core} LIBS mpfr gmp)
 # --wrap reaches only what is linked into the test itself.
 file(GLOB POSENC_FORMAT_SOURCES CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/formats/*.c)
 posenc_test(no_memory SOURCES ${core} ${POSENC_FORMAT_SOURCES}
-  LIBS -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=realloc -Wl,--wrap=free)
+  LIBS PkgConfig::JSON_C -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=realloc -Wl,--wrap=free)
 posenc_test(npy)
 posenc_test(npy_read)
 posenc_test(npy_write)
@@ -27,14 +30,17 @@ find_package(Threads REQUIRED)
 posenc_test(rotate_rows SOURCES oracle.c LIBS mpfr gmp Threads::Threads)
 posenc_test(rotate_output SOURCES oracle.c LIBS mpfr gmp)
 posenc_test(rotate_all SOURCES oracle.c LIBS mpfr gmp)
+find_package(OpenMP QUIET COMPONENTS C) # without it the same test runs in one thread
+posenc_test(rotate_openmp SOURCES oracle.c LIBS mpfr gmp $<$<BOOL:${OpenMP_C_FOUND}>:OpenMP::OpenMP_C>)
 posenc_test(sinusoidal SOURCES oracle.c LIBS mpfr gmp)
 posenc_test(alibi SOURCES oracle.c LIBS mpfr gmp)
 posenc_test(table)
+posenc_test(vectors SOURCES vector_case.c LIBS PkgConfig::JSON_C)
 
 # Once for every CPU level; those that this machine lacks skip by name.
 posenc_test(fast_rows SOURCES ${core})
 posenc_test(rotate_kernels SOURCES ${core})
-foreach(name fast_rows rotate_kernels)
+foreach(name fast_rows rotate_kernels alibi)
   foreach(level scalar neon avx2 avx512 avx512bf16)
     add_test(NAME ${name}_${level} COMMAND test_${name} ${level})
     set_tests_properties(${name}_${level} PROPERTIES ENVIRONMENT "CMOCKA_MESSAGE_OUTPUT=TAP;POSENC_CPU=${level}")

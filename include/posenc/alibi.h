@@ -64,10 +64,14 @@ typedef struct posenc_bias_tile {
     ptrdiff_t head_stride;  /* in elements; 0: queries * query_stride */
     ptrdiff_t query_stride; /* in elements; 0: keys. Keys are contiguous. */
     int add;                /* 1: add to what stands in the tile (rounded once); 0: write */
+    const double *
+        slopes; /* one for each head of the tile, finite and not negative, not overlapping the bias:
+                               what posenc_alibi_slopes gave once (about 2 microseconds a slope), or slopes of
+                               your own; NULL: made here by the spec's rule */
 } posenc_bias_tile;
 
 #define POSENC_BIAS_TILE_INIT                                                                      \
-    { sizeof(posenc_bias_tile), POSENC_F32, POSENC_BIAS_CAUSAL, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+    { sizeof(posenc_bias_tile), POSENC_F32, POSENC_BIAS_CAUSAL, 0, 0, 0, 0, 0, 0, 0, 0, 0, NULL }
 
 /* Writes or adds the bias of `tile` to `bias`. The value is -(slope * distance): for float64 tiles in
  * float64; for others the slope and the distance are rounded to float32, the product too, and 16-bit

@@ -4,7 +4,8 @@
  * posenc_error, last. Nothing is printed, nothing aborts, no errno is left to
  * read. The error object is the caller's: it needs no initialisation, is written
  * only on failure, and NULL is allowed wherever one is taken. The texts that it
- * points to are constants of the library and live as long as the library does.
+ * points to are constants of the library and live as long as the library does;
+ * what comes from a file (a key, a tensor's name, a path) is copied into it.
  *
  * Thread-safety: no function here has state. One error object must not be
  * written by two threads at once.
@@ -77,8 +78,13 @@ typedef struct posenc_number {
     } as;
 } posenc_number;
 
-/* What went wrong. It reads as a sentence: "<argument> is <value> but must <must> (<limit_name> is
- * <limit>), at <place_name> <place>". */
+/* Room for names and paths in an error, with the terminating NUL; longer ones are cut (names at the end,
+ * paths at the front), and what is no printable ASCII or UTF-8 becomes '?'. */
+#define POSENC_ERROR_NAME_BYTES 128
+#define POSENC_ERROR_FILE_BYTES 256
+
+/* What went wrong. It reads as a sentence: "<argument> of <name> is <value> but must <must> (<limit_name> is
+ * <limit>), at <place_name> <place> of <file>". */
 typedef struct posenc_error {
     posenc_status status;
     int os_error;           /* errno of the system call that failed, 0 where none did */
@@ -89,6 +95,9 @@ typedef struct posenc_error {
     posenc_number limit;
     const char *place_name; /* "index", "byte"; NULL where there is no place */
     int64_t place;
+    char name
+        [POSENC_ERROR_NAME_BYTES]; /* the key, tensor or entry of the file; "" where there is none */
+    char file[POSENC_ERROR_FILE_BYTES]; /* the path of the file at fault; "" where there is none */
     uint64_t reserved[4];
 } posenc_error;
 

@@ -2,11 +2,10 @@
  * for those where it is not (about one in a million). SPDX-License-Identifier: MIT */
 #include "angles/fast_rows.h"
 
-#include "base/number_access.h"
+#include "angles/row_spread.h"
 #include "frequencies/frequencies_object.h"
 
 #include <math.h>
-#include <string.h>
 
 /* A block of rows: the float32 numbers of `pairs` pairs from `pair` on, of tokens from `token` on. They are made
  * in the caller's rows where those are float32 with pairs side by side, else in scratch memory. */
@@ -66,22 +65,6 @@ static penc_block penc_block_at(const penc_fast_job *fast, size_t token, size_t 
     return block;
 }
 
-/* Stores row `row` of the block where its layout and dtype want it. In mode exact the float32 number, correctly
- * rounded, rounds on to the right 16-bit number unless it lies in the middle between two of them. */
-static void penc_spread_row(const penc_block *block, size_t row) {
-    const penc_row_job *job = block->fast->job;
-    posenc_dtype dtype = job->rows->dtype;
-    const float *cos = block->cos + (ptrdiff_t)row * block->stride,
-                *sin = block->sin + (ptrdiff_t)row * block->stride;
-    int rounded_twice = block->fast->exact && dtype != POSENC_F32;
-    for (size_t j = 0; j < block->pairs; j++) {
-        penc_sincos value = {(double)cos[j], (double)sin[j]};
-        if (rounded_twice && (penc_is_middle(dtype, cos[j]) || penc_is_middle(dtype, sin[j])))
-            value = penc_angle_value(job, block->token + row, block->pair + j, dtype);
-        penc_store_pair(job, block->token + row, block->pair + j, value);
-    }
-}
-
 /* From the kernels' numbers to the caller's rows. */
 static void penc_finish_rows(const penc_block *block, size_t rows) {
     const penc_row_job *job = block->fast->job;
@@ -95,12 +78,7 @@ static void penc_finish_rows(const penc_block *block, size_t rows) {
             cos[j] *= factor;
             sin[j] *= factor;
         }
-        if (!block->fast->direct) {
-            penc_spread_row(block, row);
-        } else if (job->rows->layout == POSENC_ROWS_FULL_HALF) {
-            memcpy(cos + job->frequencies->pairs, cos, block->pairs * sizeof *cos);
-            memcpy(sin + job->frequencies->pairs, sin, block->pairs * sizeof *sin);
-        }
+        penc_spread_pairs(job, block->token + row, block->pair, block->pairs, cos, sin);
     }
 }
 

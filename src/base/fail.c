@@ -1,6 +1,8 @@
 /* Filling a caller's error object. SPDX-License-Identifier: MIT */
 #include "base/fail.h"
 
+#include "base/utf8.h"
+
 #include <string.h>
 
 posenc_status penc_fail(posenc_error *error, posenc_status status, const char *argument,
@@ -69,4 +71,38 @@ void penc_fail_place(posenc_error *error, const char *place_name, int64_t place)
         error->place_name = place_name;
         error->place = place;
     }
+}
+
+/* Copies `length` bytes so that a terminal can show them. */
+static void penc_copy_shown(char *to, const char *from, size_t length) {
+    for (size_t i = 0; i < length;) {
+        size_t step = penc_utf8_step((const unsigned char *)from + i, length - i);
+        int shown = step > 0 && (unsigned char)from[i] >= ' ' && from[i] != 0x7f;
+        if (shown)
+            memcpy(to, from + i, step);
+        else
+            *to = '?';
+        to += shown ? step : 1;
+        i += step ? step : 1;
+    }
+    *to = '\0';
+}
+
+void penc_fail_name(posenc_error *error, const char *name, size_t length) {
+    if (error)
+        penc_copy_shown(error->name, name,
+                        length < sizeof error->name ? length : sizeof error->name - 1);
+}
+
+void penc_fail_file(posenc_error *error, const char *path) {
+    if (!error)
+        return;
+    static const char cut[] = "...";
+    size_t length = strlen(path), room = sizeof error->file - 1, mark = sizeof cut - 1;
+    if (length <= room) {
+        penc_copy_shown(error->file, path, length);
+        return;
+    }
+    memcpy(error->file, cut, mark);
+    penc_copy_shown(error->file + mark, path + length - (room - mark), room - mark);
 }

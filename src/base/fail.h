@@ -23,4 +23,8 @@ posenc_status penc_fail_system(posenc_error *error, int os_error, const char *ar
 void penc_fail_limit(posenc_error *error, const char *limit_name, uint64_t limit);
 void penc_fail_place(posenc_error *error, const char *place_name, int64_t place);
 
+/* A name found in a file, of any bytes. */
+void penc_fail_name(posenc_error *error, const char *name, size_t length);
+void penc_fail_file(posenc_error *error, const char *path);
+
 #endif

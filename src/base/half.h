@@ -82,6 +82,49 @@ static inline uint16_t penc_bf16_of_double(double value) {
     return penc_narrow16(value, 7, 127);
 }
 
+/* All bits set if a < b, for numbers up to 2^31; with penc_choose a choice without the branch that `?:` may
+ * become. */
+static inline uint32_t penc_if_less(uint32_t a, uint32_t b) {
+    return 0u - ((a - b) >> 31);
+}
+
+static inline uint32_t penc_choose(uint32_t all_bits, uint32_t yes, uint32_t no) {
+    return (yes & all_bits) | (no & ~all_bits);
+}
+
+/* The same from float32, without a branch, so that compilers make vectors of loops over it. */
+static inline uint16_t penc_bf16_of_float(float value) {
+    uint32_t bits = penc_bits_of_float(value), nan = (bits >> 16 & 0x8000u) | 0x7fc0u;
+    uint32_t rounded = (bits + 0x7fffu + (bits >> 16 & 1u)) >> 16;
+    return (uint16_t)penc_choose(penc_if_less(0x7f800000u, bits & 0x7fffffffu), nan, rounded);
+}
+
+static inline uint16_t penc_f16_of_float(float value) {
+    uint32_t bits = penc_bits_of_float(value), magnitude = bits & 0x7fffffffu;
+    uint32_t normal = (magnitude - (112u << 23) + 0xfffu + (magnitude >> 13 & 1u)) >> 13;
+    /* A denormal counts in units of 2^-24, the last place of 0.5 in float32. */
+    uint32_t denormal = penc_bits_of_float(penc_float_of_bits(magnitude) + 0.5f) - 0x3f000000u;
+    uint32_t rounded = penc_choose(penc_if_less(magnitude, 0x38800000u), denormal, normal);
+    rounded = rounded < 0x7c00u ? rounded : 0x7c00u;
+    rounded = penc_choose(penc_if_less(0x7f800000u, magnitude), 0x7e00u, rounded);
+    return (uint16_t)((bits >> 16 & 0x8000u) | rounded);
+}
+
+/* 1 if a float32 number lies in the middle between two neighbours of a 16-bit format, where rounding twice can
+ * go wrong. */
+static inline uint32_t penc_is_bf16_middle(float value) {
+    return (penc_bits_of_float(value) & 0xffffu) == 0x8000u;
+}
+
+static inline uint32_t penc_is_f16_middle(float value) {
+    uint32_t magnitude = penc_bits_of_float(value) & 0x7fffffffu;
+    uint32_t normal = (magnitude & 0x1fffu) == 0x1000u;
+    /* 0.25 counts in halves of a denormal's unit: a middle is an odd number of them. */
+    float alone = penc_float_of_bits(magnitude), halves = alone + 0.25f;
+    uint32_t denormal = penc_bits_of_float(halves) & (halves - 0.25f == alone);
+    return penc_choose(penc_if_less(magnitude, 0x38800000u), denormal, normal);
+}
+
 static inline float penc_float_of_bf16(uint16_t bits) {
     return penc_float_of_bits((uint32_t)bits << 16);
 }

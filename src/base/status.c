@@ -92,6 +92,8 @@ size_t posenc_error_text(const posenc_error *error, char *buffer, size_t capacit
         return text.length;
     }
     penc_text_add(&text, "%s", error->argument ? error->argument : "the call");
+    if (error->name[0])
+        penc_text_add(&text, " of %s", error->name);
     if (error->value.kind != POSENC_NUMBER_NONE) {
         penc_text_add(&text, " is ");
         penc_text_number(&text, &error->value);
@@ -105,6 +107,8 @@ size_t posenc_error_text(const posenc_error *error, char *buffer, size_t capacit
     }
     if (error->place_name)
         penc_text_add(&text, ", at %s %" PRId64, error->place_name, error->place);
+    if (error->file[0])
+        penc_text_add(&text, "%s %s", error->place_name ? " of" : ", in", error->file);
     if (error->os_error)
         penc_text_add(&text, ": %s", strerror(error->os_error));
     return text.length;

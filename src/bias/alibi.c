@@ -6,6 +6,7 @@
 #include "base/number_access.h"
 #include "base/power.h"
 #include "base/struct_size.h"
+#include "kernels/bias_kernels.h"
 
 #include <math.h>
 
@@ -171,6 +172,33 @@ static posenc_status penc_check_tile_memory(const posenc_bias_tile *tile, const 
     return POSENC_OK;
 }
 
+/* Whether int32 holds every distance of a row. */
+static int penc_is_near(int64_t query, size_t keys) {
+    return keys <= INT32_MAX / 2 && query <= INT32_MAX / 2 && query >= -INT32_MAX / 2;
+}
+
+static posenc_status penc_check_tile_slopes(const posenc_bias_tile *tile, const void *bias,
+                                            posenc_error *error) {
+    size_t shape[3] = {tile->heads, tile->queries, tile->keys};
+    ptrdiff_t strides[3] = {tile->head_stride, tile->query_stride, 1}, step = 1;
+    penc_memory_map written, read;
+    if (!tile->slopes)
+        return POSENC_OK;
+    for (size_t head = 0; head < tile->heads; head++) {
+        if (tile->slopes[head] >= 0.0 && isfinite(tile->slopes[head]))
+            continue;
+        penc_fail_real(error, "tile.slopes", tile->slopes[head], "be finite and not negative");
+        penc_fail_place(error, "index", (int64_t)head);
+        return POSENC_OUT_OF_RANGE;
+    }
+    if (!penc_map_array(&written, posenc_dtype_bytes(tile->dtype), 3, shape, strides) ||
+        !penc_map_array(&read, sizeof *tile->slopes, 1, &tile->heads, &step) ||
+        !penc_map_fits_at(&read, tile->slopes) ||
+        !penc_maps_disjoint(&written, bias, &read, tile->slopes))
+        return penc_fail(error, POSENC_OVERLAP, "tile.slopes", "not overlap the bias");
+    return POSENC_OK;
+}
+
 posenc_status posenc_alibi_bias(const posenc_alibi_spec *spec, const posenc_bias_tile *tile,
                                 void *bias, posenc_error *error) {
     posenc_alibi_spec alibi;
@@ -186,14 +214,23 @@ posenc_status posenc_alibi_bias(const posenc_alibi_spec *spec, const posenc_bias
         return POSENC_OK;
     if (!bias)
         return penc_fail_null(error, "bias");
+    status = penc_check_tile_slopes(&t, bias, error);
+    if (status)
+        return status;
     penc_alibi_row *row = penc_alibi_row_of(t.dtype);
+    penc_bias_kernel *near_row = penc_bias_kernel_of(t.dtype);
+    int causal = t.mask == POSENC_BIAS_CAUSAL;
     ptrdiff_t bytes = (ptrdiff_t)posenc_dtype_bytes(t.dtype);
     for (size_t head = 0; head < t.heads; head++) {
-        double slope = penc_alibi_slope(&alibi, t.first_head + head);
+        double slope = t.slopes ? t.slopes[head] : penc_alibi_slope(&alibi, t.first_head + head);
         for (size_t query = 0; query < t.queries; query++) {
             ptrdiff_t at = (ptrdiff_t)head * t.head_stride + (ptrdiff_t)query * t.query_stride;
-            row((char *)bias + at * bytes, t.keys, t.query_offset + (int64_t)query, slope, t.mask,
-                t.add);
+            void *to = (char *)bias + at * bytes;
+            int64_t place = t.query_offset + (int64_t)query;
+            if (penc_is_near(place, t.keys))
+                near_row(to, t.keys, -(int32_t)place, slope, causal, t.add);
+            else
+                row(to, t.keys, place, slope, t.mask, t.add);
         }
     }
     return POSENC_OK;

@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: MIT */
 #include "formats/npy_header.h"
 
+#include "base/byte_order.h"
 #include "base/fail.h"
 
 #include <inttypes.h>
@@ -97,7 +98,7 @@ static posenc_status penc_npy_string(penc_npy_cursor *cursor, const char *argume
 /* "=" and no mark mean the machine's order; "|" means none and is read as little-endian, for it
  * is there that such files are made. */
 static int penc_npy_order_is_big(unsigned char mark) {
-    return mark == '>' || (mark == '=' && penc_npy_machine_is_big());
+    return mark == '>' || (mark == '=' && penc_machine_is_big());
 }
 
 static posenc_status penc_npy_descr(penc_npy_cursor *cursor, posenc_npy_info *info) {
@@ -369,21 +370,4 @@ posenc_status penc_npy_header_make(const posenc_npy_info *info, unsigned char *t
     memcpy(to + 10, text, used - 10);
     to[*size - 1] = '\n';
     return POSENC_OK;
-}
-
-int penc_npy_machine_is_big(void) {
-    const uint16_t one = 1;
-    unsigned char first;
-    memcpy(&first, &one, 1);
-    return first == 0;
-}
-
-void penc_npy_swap(unsigned char *elements, size_t element_bytes, size_t count) {
-    for (size_t i = 0; i < count; i++, elements += element_bytes) {
-        for (size_t low = 0, high = element_bytes - 1; low < high; low++, high--) {
-            unsigned char kept = elements[low];
-            elements[low] = elements[high];
-            elements[high] = kept;
-        }
-    }
 }

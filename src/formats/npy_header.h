@@ -8,7 +8,6 @@
 #define PENC_NPY_PREFIX     12                  /* magic, version and the longer length field */
 #define PENC_NPY_MAX_HEADER (UINT64_C(1) << 20) /* longest header that is read, in bytes */
 #define PENC_NPY_MADE       1024                /* room for every header that is made */
-#define PENC_NPY_MAX_STEP   0x7ffff000u         /* what one read or write moves on Linux at most */
 
 /* Tells from the first `count` bytes of a file (PENC_NPY_PREFIX are enough) how long its header is,
  * prefix included. Fails as if the file ended after `count` bytes. */
@@ -28,11 +27,5 @@ posenc_status penc_npy_header_make(const posenc_npy_info *info, unsigned char *t
 /* Counts the elements of dtype and shape. Returns 0 where a file could not hold them: that is so
  * for an array without elements too if its other sizes are too large, as in NumPy. */
 int penc_npy_measure(const posenc_npy_info *info, uint64_t *count);
-
-/* 1 if this machine stores the highest byte first. */
-int penc_npy_machine_is_big(void);
-
-/* Reverses the bytes of each of `count` elements. */
-void penc_npy_swap(unsigned char *elements, size_t element_bytes, size_t count);
 
 #endif

@@ -5,7 +5,9 @@
 #endif
 #include "posenc/npy.h"
 
+#include "base/byte_order.h"
 #include "base/fail.h"
+#include "formats/input_file.h"
 #include "formats/npy_header.h"
 
 #include <errno.h>
@@ -42,7 +44,7 @@ struct posenc_npy_writer {
 static int penc_npy_put(const posenc_npy_writer *writer, const unsigned char *from, size_t bytes,
                         uint64_t offset) {
     while (bytes) {
-        size_t step = bytes < PENC_NPY_MAX_STEP ? bytes : PENC_NPY_MAX_STEP;
+        size_t step = bytes < PENC_FILE_STEP ? bytes : PENC_FILE_STEP;
         ssize_t moved = writer->in_place ? write(writer->file, from, step)
                                          : pwrite(writer->file, from, step, (off_t)offset);
         if (moved < 0 && errno != EINTR)
@@ -286,13 +288,13 @@ static posenc_status penc_npy_check_write(const posenc_npy_writer *writer, uint6
 static int penc_npy_put_elements(const posenc_npy_writer *writer, const unsigned char *from,
                                  size_t element, size_t count, uint64_t offset) {
     unsigned char turned[4096];
-    if (!penc_npy_machine_is_big())
+    if (!penc_machine_is_big())
         return penc_npy_put(writer, from, count * element, offset);
     int os_error = 0;
     while (count && !os_error) {
         size_t take = count < sizeof turned / element ? count : sizeof turned / element;
         memcpy(turned, from, take * element);
-        penc_npy_swap(turned, element, take);
+        penc_swap_bytes(turned, element, take);
         os_error = penc_npy_put(writer, turned, take * element, offset);
         from += take * element;
         offset += take * element;

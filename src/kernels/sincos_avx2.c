@@ -24,7 +24,4 @@
 #else
 #pragma GCC pop_options
 #endif
-
-const penc_sincos_kernels penc_sincos_kernels_avx2 = {
-    penc_sincos_avx2_row, penc_sincos_avx2_round_row, penc_sincos_avx2_round_run};
 #endif

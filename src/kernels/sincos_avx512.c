@@ -25,7 +25,4 @@
 #else
 #pragma GCC pop_options
 #endif
-
-const penc_sincos_kernels penc_sincos_kernels_avx512 = {
-    penc_sincos_avx512_row, penc_sincos_avx512_round_row, penc_sincos_avx512_round_run};
 #endif

@@ -4,6 +4,7 @@
 #ifndef PENC_SINCOS_KERNELS_H
 #define PENC_SINCOS_KERNELS_H
 
+#include "base/half.h"
 #include "cpu/cpu_level.h"
 
 #include <stddef.h>
@@ -63,10 +64,14 @@ typedef uint64_t penc_round_run_kernel(size_t count, size_t rows, double scale,
                                        const penc_sincos_block *steps, float *cos_rows,
                                        float *sin_rows, ptrdiff_t row_stride);
 
+/* Rounds float32 numbers to 16 bits; returns 1 if some number lies in the middle between two of those. */
+typedef int penc_narrow_kernel(const float *from, size_t count, uint16_t *to);
+
 typedef struct penc_sincos_kernels {
     penc_sincos_row_kernel *row;
     penc_round_row_kernel *round_row;
     penc_round_run_kernel *round_run;
+    penc_narrow_kernel *narrow_f16, *narrow_bf16;
 } penc_sincos_kernels;
 
 /* Every instance: suffix and level, from worst to best. */
@@ -84,7 +89,7 @@ typedef struct penc_sincos_kernels {
 #endif
 
 #define PENC_SINCOS_DECLARE(suffix, level)                                                         \
-    extern const penc_sincos_kernels penc_sincos_kernels_##suffix;
+    extern const penc_sincos_kernels penc_sincos_##suffix##_kernels;
 PENC_SINCOS_INSTANCES(PENC_SINCOS_DECLARE)
 #undef PENC_SINCOS_DECLARE
 

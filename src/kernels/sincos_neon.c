@@ -9,7 +9,4 @@
 #define NAME(what) penc_sincos_neon_##what
 #include "kernels/sincos_vector.inc"
 #include "kernels/vector_end.inc"
-
-const penc_sincos_kernels penc_sincos_kernels_neon = {
-    penc_sincos_neon_row, penc_sincos_neon_round_row, penc_sincos_neon_round_run};
 #endif

@@ -7,15 +7,12 @@
 #include "kernels/sincos_vector.inc"
 #include "kernels/vector_end.inc"
 
-const penc_sincos_kernels penc_sincos_kernels_scalar = {
-    penc_sincos_scalar_row, penc_sincos_scalar_round_row, penc_sincos_scalar_round_run};
-
 const penc_sincos_kernels *penc_sincos_kernels_now(void) {
     const penc_sincos_kernels *best = NULL;
     penc_cpu_level level = penc_cpu_level_now();
 #define PENC_CHOOSE(suffix, needed)                                                                \
     if (level >= (needed))                                                                         \
-        best = &penc_sincos_kernels_##suffix;
+        best = &penc_sincos_##suffix##_kernels;
     PENC_SINCOS_INSTANCES(PENC_CHOOSE)
 #undef PENC_CHOOSE
     return best;

@@ -3,13 +3,11 @@
 
 #include "base/fail.h"
 #include "base/notes.h"
+#include "formats/json_file.h"
 
-#include <json-c/json.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum { PENC_JSON_DEPTH = 16, PENC_JSON_BYTES = 16 << 20 };
 
 struct posenc_rope_parameters {
     json_object *json; /* keeps the names of unknown keys */
@@ -290,33 +288,6 @@ static void penc_note_unknown_keys(const penc_block *block) {
     }
 }
 
-/* The object that the whole text is. */
-static posenc_status penc_parse_object(const char *text, size_t length, json_object **object,
-                                       posenc_error *error) {
-    if (length > PENC_JSON_BYTES)
-        return penc_fail_size(error, "length", length, "be at most 16 MiB");
-    json_tokener *tokener = json_tokener_new_ex(PENC_JSON_DEPTH);
-    if (!tokener)
-        return penc_fail(error, POSENC_OUT_OF_MEMORY, "json", "have memory to be read in");
-    *object = json_tokener_parse_ex(tokener, text, (int)length);
-    enum json_tokener_error fault = json_tokener_get_error(tokener);
-    size_t end = json_tokener_get_parse_end(tokener);
-    json_tokener_free(tokener);
-    while (end < length && strchr(" \t\r\n", text[end]))
-        end++;
-    posenc_status status = POSENC_OK;
-    if (fault != json_tokener_success || end < length)
-        status = penc_fail(error, POSENC_FORMAT, "json", "be JSON");
-    else if (json_object_get_type(*object) != json_type_object)
-        status = penc_fail(error, POSENC_FORMAT, "json", "be an object: {\"rope_type\": ...}");
-    if (status) {
-        penc_fail_place(error, "byte", (int64_t)end);
-        json_object_put(*object);
-        *object = NULL;
-    }
-    return status;
-}
-
 posenc_status posenc_rope_parameters_parse(const char *json, size_t length,
                                            posenc_rope_parameters **parameters, posenc_notes *notes,
                                            posenc_error *error) {
@@ -332,7 +303,7 @@ posenc_status posenc_rope_parameters_parse(const char *json, size_t length,
         return penc_fail(error, POSENC_OUT_OF_MEMORY, "parameters", "fit into memory");
     block.made->scaling.size = sizeof block.made->scaling;
     block.made->axes.size = sizeof block.made->axes;
-    posenc_status status = penc_parse_object(json, length, &block.made->json, error);
+    posenc_status status = penc_json_parse(json, length, &block.made->json, error);
     if (!status)
         status = penc_get_type(&block);
     if (!status)
