@@ -2,12 +2,12 @@
 #include "array_blocks.h"
 #include "commands.h"
 #include "output.h"
-#include "position_list.h"
 #include "posenc/diagnosis.h"
+#include "position_list.h"
+#include "report_causes.h"
 #include "spec_options.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -127,31 +127,13 @@ static int diagnose(diagnose_job *job) {
     return job->diagnosis.verdict == POSENC_VERDICT_AGREES ? CLI_DONE : CLI_NO;
 }
 
-static void report_explanation_json(const posenc_explanation *explanation) {
-    json_open(NULL, '{');
-    json_open("causes", '[');
-    for (size_t i = 0; i < explanation->count; i++) {
-        json_open(NULL, '{');
-        json_string("name", posenc_cause_name(explanation->cause[i]));
-        json_string("sentence", posenc_cause_sentence(explanation->cause[i]));
-        json_number("value", explanation->value[i]); /* NaN becomes null */
-        json_close();
-    }
-    json_close();
-    json_string("mode", posenc_mode_name(explanation->mode));
-    json_close();
-}
-
 static void report_json(const diagnose_job *job) {
     static const char *const places[] = {"batch", "token", "head", "channel"};
     const posenc_diagnosis *found = &job->diagnosis;
     json_open(NULL, '{');
     json_string("verdict", posenc_verdict_name(found->verdict));
     json_string("mode", posenc_mode_name(job->choice.mode));
-    json_open("explanations", '[');
-    for (size_t i = 0; i < found->explanation_count; i++)
-        report_explanation_json(&found->explanations[i]);
-    json_close();
+    causes_to_json(found->explanations, found->explanation_count);
     json_boolean("is_rotation_half", found->is_rotation_half);
     json_boolean("is_rotation_interleaved", found->is_rotation_interleaved);
     json_number("magnitude", found->magnitude);
@@ -178,28 +160,8 @@ static void report_measured(const posenc_diagnosis *found) {
     if (by)
         printf("measured: a rotation %s, magnitude %.6g\n", by, found->magnitude);
     else
-        printf("measured: no rotation by either pairing: pairs of channels do not keep their norm\n");
-}
-
-static void report_causes(const diagnose_job *job) {
-    const posenc_diagnosis *found = &job->diagnosis;
-    if (!found->explanation_count)
-        printf("unexplained: none of %zu causes, nor two at once, gives this array\n",
-               posenc_cause_count());
-    if (found->explanation_count > 1)
-        printf("these data cannot tell apart:\n");
-    for (size_t i = 0; i < found->explanation_count; i++) {
-        const posenc_explanation *one = &found->explanations[i];
-        for (size_t k = 0; k < one->count; k++) {
-            printf("%s %s: %s", k ? "   and" : "cause:", posenc_cause_name(one->cause[k]),
-                   posenc_cause_sentence(one->cause[k]));
-            if (!isnan(one->value[k]))
-                printf(" (%.10g)", one->value[k]);
-            putchar('\n');
-        }
-        if (one->mode != job->choice.mode && one->cause[0] != 0)
-            printf("       with angles of mode %s\n", posenc_mode_name(one->mode));
-    }
+        printf(
+            "measured: no rotation by either pairing: pairs of channels do not keep their norm\n");
 }
 
 static void report_text(const diagnose_job *job) {
@@ -210,13 +172,17 @@ static void report_text(const diagnose_job *job) {
                found->compared, dtype);
     } else {
         printf("differs: %zu of %zu numbers are beyond the rounding of %s\n"
-               "furthest at batch %zu, token %zu (position %" PRId64 "), head %zu, channel %zu: off by "
+               "furthest at batch %zu, token %zu (position %" PRId64
+               "), head %zu, channel %zu: off by "
                "%.3g, where %.3g is allowed\n",
                found->differing, found->compared, dtype, found->place[0], found->place[1],
                job->positions[found->place[1]], found->place[2], found->place[3],
                found->worst_error, found->allowed);
         report_measured(found);
-        report_causes(job);
+        causes_to_text(found->explanations, found->explanation_count);
+        if (!found->explanation_count)
+            printf("unexplained: none of %zu causes, nor two at once, gives this array\n",
+                   posenc_cause_count());
     }
     spec_choice_report(&job->choice, 0);
 }

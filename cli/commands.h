@@ -11,6 +11,7 @@
     X(angles)                                                                                      \
     X(rotate)                                                                                      \
     X(alibi)                                                                                       \
+    X(compare)                                                                                     \
     X(diagnose)                                                                                    \
     X(vectors)                                                                                     \
     X(bench)

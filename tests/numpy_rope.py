@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tools"))
+from vectors import framework  # noqa: E402
 from vectors.formulas import attention_factor, axis_of_pairs, inverse_frequencies  # noqa: E402
 
 
@@ -29,15 +30,20 @@ def to_f32(x):
 OTHER = {"half": "interleaved", "interleaved": "half"}
 NARROW = {"f64": lambda x: x, "f32": to_f32, "f16": to_f16, "bf16": to_bf16}
 
+KEPT = ("float32_angles", "frequencies_bf16", "frequencies_f16", "angles_bf16")  # faults of frequencies themselves
+
+
 def frequencies(encoding, faults):
     """Radians per position, float64."""
     changed = {**encoding, **faults.get("encoding", {})}  # another base, scaling, width, ...
     if "scaling_not_applied" in faults:
         changed.pop("scaling", None)
-    f = np.array([float(x) for x in inverse_frequencies(changed)])
     if "exponent_over_head_dim" in faults:
         over = {**changed, "rotary_dim": changed["head_dim"], "rotary_start": 0}
-        f = np.array([float(x) for x in inverse_frequencies(over)])[:len(f)]
+        return frequencies(over, {key: True for key in faults if key in KEPT})[:changed["rotary_dim"] // 2]
+    f = np.array([float(x) for x in inverse_frequencies(changed)])
+    if "float32_angles" in faults:  # as transformers forms them
+        f = framework.inverse_frequencies(changed).astype(float)
     for name in ("bf16", "f16"):
         if f"frequencies_{name}" in faults:
             f = NARROW[name](f)

@@ -35,7 +35,8 @@ typedef struct posenc_observation {
     posenc_direction direction; /* forward, inverse or backward */
     const int64_t *positions;   /* of token t on axis a: positions[a * axis_stride + t]; required */
     ptrdiff_t axis_stride;      /* in elements; 0: tokens */
-    const posenc_tensor *before_tensor, *after_tensor; /* the same shape; strides and dtypes may differ */
+    const posenc_tensor *before_tensor,
+        *after_tensor; /* the same shape; strides and dtypes may differ */
     const void *before, *after;
 } posenc_observation;
 
@@ -56,8 +57,9 @@ enum { POSENC_MAX_CAUSES = 2, POSENC_MAX_EXPLANATIONS = 8 };
 typedef struct posenc_explanation {
     size_t count;                    /* causes that act together, 1 or 2 */
     size_t cause[POSENC_MAX_CAUSES]; /* indices for posenc_cause_name */
-    double value[POSENC_MAX_CAUSES]; /* the base, the shift, ... that fits; NaN where a cause has none */
-    posenc_mode mode;                /* how the angles were formed */
+    double value
+        [POSENC_MAX_CAUSES]; /* the base, the shift, ... that fits; NaN where a cause has none */
+    posenc_mode mode;        /* how the angles were formed */
 } posenc_explanation;
 
 typedef struct posenc_diagnosis {
@@ -65,10 +67,11 @@ typedef struct posenc_diagnosis {
     posenc_mode mode; /* agrees: how the angles were formed */
     size_t explanation_count;
     posenc_explanation explanations[POSENC_MAX_EXPLANATIONS]; /* the closest one first */
-    double worst_ratio;          /* the largest error in units of what is allowed there; <= 1: agrees */
-    double worst_error, allowed; /* the largest error, of those beyond what is allowed if there are any */
-    size_t place[POSENC_AXES];   /* where it is: batch, token, head, channel */
-    size_t differing, compared;  /* elements beyond what is allowed, of how many */
+    double worst_ratio; /* the largest error in units of what is allowed there; <= 1: agrees */
+    double worst_error,
+        allowed; /* the largest error, of those beyond what is allowed if there are any */
+    size_t place[POSENC_AXES];  /* where it is: batch, token, head, channel */
+    size_t differing, compared; /* elements beyond what is allowed, of how many */
     /* Measured without any hypothesis: do the two channels of every pair keep their common norm, up to one
      * magnitude for all? If neither holds it is no rotation of single pairs. */
     int is_rotation_half, is_rotation_interleaved;

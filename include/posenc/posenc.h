@@ -9,7 +9,8 @@
  *     posenc_angles           cos and sin rows of the positions at hand     rows.h
  *     posenc_rotate           turns queries and keys, every layer           rotate.h
  * and beside it sinusoidal tables (sinusoidal.h) and ALiBi (alibi.h). Errors: status.h. Number
- * types: dtype.h. A second library, libposenc-model, reads files: npy.h, rope_parameters.h. One
+ * types: dtype.h. A second library, libposenc-model, reads files (npy.h, rope_parameters.h) and finds faults of other
+ * implementations (diagnosis.h, compare.h). One
  * rotation over OpenMP's threads: openmp.h.
  *
  * libposenc needs libc and libm, opens no file, starts no thread, prints nothing and keeps no state

@@ -27,7 +27,8 @@ typedef struct posenc_rope_parameters posenc_rope_parameters;
 
 /* Reads `length` bytes of JSON; freed with posenc_rope_parameters_free. `notes` (may be NULL) gets what is
  * odd about it; their `argument` may point into the result. Fails with FORMAT (no JSON object, a key of the
- * wrong type, contradictory keys), OUT_OF_RANGE or OUT_OF_MEMORY. */
+ * wrong type, contradictory keys, a key that stands twice, no UTF-8; `place` is the byte where the text is no JSON),
+ * OUT_OF_RANGE (also above 4 MiB), UNSUPPORTED (nested above 64, values that take above 32 MiB) or OUT_OF_MEMORY. */
 POSENC_API POSENC_CHECKED posenc_status
 posenc_rope_parameters_parse(const char *json, size_t length, posenc_rope_parameters **parameters,
                              posenc_notes *notes, posenc_error *error);

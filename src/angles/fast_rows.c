@@ -32,6 +32,10 @@ int penc_fast_start(const penc_row_job *job, penc_fast_job *fast) {
     if (frequencies->fastest * fast->farthest > PENC_SINCOS_MOST_QUARTERS)
         fast->farthest = floor(PENC_SINCOS_MOST_QUARTERS / frequencies->fastest);
     fast->one_axis = job->positions->axes == 1;
+    for (size_t j = 0; j < PENC_SINCOS_ROW && !fast->exact; j++) { /* 2/pi */
+        fast->radian_high[j] = 0x1.45f306dc9c882p-1;
+        fast->radian_low[j] = 0x1.4a7f09d5f47d4p-54;
+    }
     fast->direct = rows->dtype == POSENC_F32 && rows->layout != POSENC_ROWS_PAIRS &&
                    rows->layout != POSENC_ROWS_FULL_INTERLEAVED;
     return rows->dtype != POSENC_F64;
@@ -101,11 +105,13 @@ static void penc_settle(const penc_block *block, size_t row, uint64_t unsettled)
 static void penc_fill_places(const penc_block *block, size_t row, double *each) {
     const penc_row_job *job = block->fast->job;
     const penc_frequency *frequency = job->frequencies->frequency + block->pair;
+    size_t token = block->token + row;
+    double position = penc_pair_position(job, token, 0);
     for (size_t j = 0; j < block->pairs; j++) {
-        double position = penc_pair_position(job, block->token + row, block->pair + j);
-        if (!block->fast->exact)
-            position = (double)(frequency[j].factor * (float)position);
-        each[j] = position + 0.0;
+        if (!block->fast->one_axis)
+            position = penc_pair_position(job, token, block->pair + j);
+        each[j] = block->fast->exact ? position + 0.0
+                                     : (double)(frequency[j].factor * (float)position) + 0.0;
     }
     for (size_t j = block->pairs; j % PENC_SINCOS_PAD; j++)
         each[j] = 0.0;
@@ -113,22 +119,15 @@ static void penc_fill_places(const penc_block *block, size_t row, double *each) 
 
 static penc_quarter_table penc_quarters_of(const penc_block *block) {
     const posenc_frequencies *frequencies = block->fast->job->frequencies;
+    if (!block->fast->exact)
+        return (penc_quarter_table){block->fast->radian_high, block->fast->radian_low};
     return (penc_quarter_table){frequencies->quarter_high + block->pair,
                                 frequencies->quarter_low + block->pair};
 }
 
-/* Angles in radians take their quarter turns from 2/pi. */
-static penc_quarter_table penc_quarters_of_radians(double constant[2][PENC_SINCOS_ROW]) {
-    for (size_t j = 0; j < PENC_SINCOS_ROW; j++) {
-        constant[0][j] = 0x1.45f306dc9c882p-1;
-        constant[1][j] = 0x1.4a7f09d5f47d4p-54;
-    }
-    return (penc_quarter_table){constant[0], constant[1]};
-}
-
 static void penc_round_row(const penc_block *block, size_t row) {
     const penc_fast_job *fast = block->fast;
-    double each[PENC_SINCOS_ROW], constant[2][PENC_SINCOS_ROW];
+    double each[PENC_SINCOS_ROW];
     penc_place place = {NULL, 0.0};
     if (fast->exact && fast->one_axis) {
         ptrdiff_t token = (ptrdiff_t)(block->token + row);
@@ -137,8 +136,7 @@ static void penc_round_row(const penc_block *block, size_t row) {
         penc_fill_places(block, row, each);
         place.each = each;
     }
-    penc_quarter_table table =
-        fast->exact ? penc_quarters_of(block) : penc_quarters_of_radians(constant);
+    penc_quarter_table table = penc_quarters_of(block);
     ptrdiff_t start = (ptrdiff_t)row * block->stride;
     uint64_t unsettled = fast->kernels->round_row(table, block->pairs, &place, fast->scale,
                                                   block->cos + start, block->sin + start);

@@ -14,6 +14,8 @@ typedef struct penc_fast_job {
     double farthest; /* the largest position served */
     int exact, one_axis;
     int direct; /* the kernels write into the caller's rows */
+    double radian_high[PENC_SINCOS_ROW],
+        radian_low[PENC_SINCOS_ROW]; /* quarter turns of a radian, in mode float32 */
 } penc_fast_job;
 
 /* Returns 0 if vector kernels do not serve the job. */

@@ -40,8 +40,8 @@ PENC_CAUSE(other_pairing) {
     PENC_UNUSED;
     if (h->mixed || h->spec.rotary_dim < 4)
         return 0; /* the mix-up has both variants already */
-    h->spec.pairing = h->spec.pairing == POSENC_PAIRING_HALF ? POSENC_PAIRING_INTERLEAVED
-                                                             : POSENC_PAIRING_HALF;
+    h->spec.pairing =
+        h->spec.pairing == POSENC_PAIRING_HALF ? POSENC_PAIRING_INTERLEAVED : POSENC_PAIRING_HALF;
     return 1;
 }
 
@@ -60,8 +60,8 @@ PENC_CAUSE(other_output_pairing) {
     PENC_UNUSED;
     if (h->output || h->spec.rotary_dim < 4)
         return 0;
-    h->output = h->spec.pairing == POSENC_PAIRING_HALF ? POSENC_OUTPUT_INTERLEAVED
-                                                       : POSENC_OUTPUT_HALF;
+    h->output =
+        h->spec.pairing == POSENC_PAIRING_HALF ? POSENC_OUTPUT_INTERLEAVED : POSENC_OUTPUT_HALF;
     return 1;
 }
 
@@ -157,7 +157,8 @@ PENC_CAUSE(scaling_not_applied) {
     if (!h->spec.scaling || h->scaling.type == POSENC_SCALING_DEFAULT ||
         h->scaling.type == POSENC_SCALING_CUSTOM)
         return 0;
-    int has_factor = h->scaling.type == POSENC_SCALING_YARN || h->scaling.type == POSENC_SCALING_LONGROPE;
+    int has_factor =
+        h->scaling.type == POSENC_SCALING_YARN || h->scaling.type == POSENC_SCALING_LONGROPE;
     if (variant && (!has_factor || h->magnitude_rule))
         return 0;
     if (variant) {
@@ -208,7 +209,8 @@ PENC_CAUSE(longrope_other_list) {
 /* --- Magnitude ---------------------------------------------------------------------------------- */
 
 static int penc_set_magnitude(penc_hypothesis *h, penc_magnitude_rule rule) {
-    int has_factor = penc_scaling_is(h, POSENC_SCALING_YARN) || penc_scaling_is(h, POSENC_SCALING_LONGROPE);
+    int has_factor =
+        penc_scaling_is(h, POSENC_SCALING_YARN) || penc_scaling_is(h, POSENC_SCALING_LONGROPE);
     if (!has_factor || h->magnitude_rule)
         return 0;
     h->magnitude_rule = rule;
@@ -269,8 +271,7 @@ PENC_CAUSE(position_from_index) {
 
 PENC_CAUSE(position_of_head) {
     PENC_UNUSED;
-    if (penc_tokens(trial) < 2 ||
-        trial->observation->before_tensor->shape[POSENC_AXIS_HEADS] < 2)
+    if (penc_tokens(trial) < 2 || trial->observation->before_tensor->shape[POSENC_AXIS_HEADS] < 2)
         return 0;
     return penc_set_positions(h, PENC_POSITIONS_HEAD);
 }
@@ -376,7 +377,8 @@ PENC_CAUSE(heads_left_out) {
     return 1;
 }
 
-#define PENC_CAUSE_ENTRY(name, variants, sentence) {#name, sentence, variants, penc_cause_##name},
+#define PENC_CAUSE_ENTRY(name, variants, weight, sentence)                                         \
+    {#name, sentence, variants, weight, penc_cause_##name},
 const penc_cause penc_causes[PENC_CAUSE_COUNT] = {PENC_CAUSE_LIST(PENC_CAUSE_ENTRY)};
 #undef PENC_CAUSE_ENTRY
 

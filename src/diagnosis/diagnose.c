@@ -49,7 +49,8 @@ static posenc_status penc_check_shapes(const posenc_observation *o, posenc_error
             return POSENC_OUT_OF_RANGE;
         }
         if (before->shape[i] == 0)
-            return penc_fail_size(error, names[i], 0, "be at least 1: there is nothing to diagnose");
+            return penc_fail_size(error, names[i], 0,
+                                  "be at least 1: there is nothing to diagnose");
     }
     if (!posenc_dtype_bytes(before->dtype))
         return penc_fail_integer(error, "dtype of before", before->dtype, "be a posenc_dtype");
@@ -63,9 +64,10 @@ static posenc_status penc_check_shapes(const posenc_observation *o, posenc_error
     return POSENC_OK;
 }
 
-static posenc_status penc_check_observed_positions(const posenc_observation *o, posenc_error *error) {
+static posenc_status penc_check_observed_positions(const posenc_observation *o,
+                                                   posenc_error *error) {
     size_t axes = o->spec->axes ? o->spec->axes->count : 1;
-    for (size_t a = 0; a < axes && a < POSENC_MAX_AXES; a++) {
+    for (size_t a = 0; a < axes; a++) {
         for (size_t t = 0; t < o->before_tensor->shape[POSENC_AXIS_TOKENS]; t++) {
             int64_t position = o->positions[(ptrdiff_t)a * o->axis_stride + (ptrdiff_t)t];
             if (position > POSENC_MAX_POSITION || position < -POSENC_MAX_POSITION) {
@@ -76,6 +78,15 @@ static posenc_status penc_check_observed_positions(const posenc_observation *o, 
         }
     }
     return POSENC_OK;
+}
+
+/* The whole spec, so that what follows may rely on it. */
+static posenc_status penc_check_meant(const posenc_observation *o, posenc_error *error) {
+    posenc_frequencies *made;
+    posenc_status status = posenc_frequencies_create(o->spec, o->seq_len, &made, NULL, error);
+    if (!status)
+        posenc_frequencies_destroy(made);
+    return status;
 }
 
 static posenc_status penc_check_observation(posenc_observation *o, posenc_error *error) {
@@ -98,11 +109,14 @@ static posenc_status penc_check_observation(posenc_observation *o, posenc_error 
         return penc_fail_integer(error, "direction", o->direction, "be a posenc_direction");
     posenc_status status = penc_check_struct(o->spec, sizeof *o->spec, "spec", error);
     if (!status)
-        status = penc_check_struct(o->before_tensor, sizeof *o->before_tensor, "before_tensor", error);
+        status =
+            penc_check_struct(o->before_tensor, sizeof *o->before_tensor, "before_tensor", error);
     if (!status)
         status = penc_check_struct(o->after_tensor, sizeof *o->after_tensor, "after_tensor", error);
     if (!status)
         status = penc_check_shapes(o, error);
+    if (!status)
+        status = penc_check_meant(o, error);
     if (!status && o->axis_stride == 0)
         o->axis_stride = (ptrdiff_t)o->before_tensor->shape[POSENC_AXIS_TOKENS];
     return status ? status : penc_check_observed_positions(o, error);
@@ -159,54 +173,72 @@ static int penc_add_cause(const penc_search *search, penc_hypothesis *h,
     return 1;
 }
 
-/* Tries what can be added to a hypothesis: causes from `first` on, only `only` if that is not negative. */
-static void penc_try_causes(penc_search *search, const penc_hypothesis *base,
-                            const posenc_explanation *with, size_t first, int only) {
-    for (size_t cause = first; cause < PENC_CAUSE_COUNT; cause++) {
-        int last_resort = cause == PENC_CAUSE_other_magnitude;
-        if (only >= 0 ? cause != (size_t)only : last_resort)
-            continue;
-        for (size_t variant = 0; variant < penc_causes[cause].variants; variant++) {
-            penc_hypothesis h;
-            posenc_explanation explanation = *with;
-            penc_hypothesis_copy(&h, base);
-            if (penc_add_cause(search, &h, &explanation, cause, variant)) {
-                explanation.mode = h.mode;
-                penc_try(search, &h, &explanation);
-            }
+/* Tries every variant of a cause on top of a hypothesis. */
+static void penc_try_cause(penc_search *search, const penc_hypothesis *base,
+                           const posenc_explanation *with, size_t cause) {
+    for (size_t variant = 0; variant < penc_causes[cause].variants; variant++) {
+        penc_hypothesis h;
+        posenc_explanation explanation = *with;
+        penc_hypothesis_copy(&h, base);
+        if (penc_add_cause(search, &h, &explanation, cause, variant)) {
+            explanation.mode = h.mode;
+            penc_try(search, &h, &explanation);
         }
     }
 }
 
-/* Two causes at once; the second one is `only` if that is not negative. */
-static void penc_try_pairs(penc_search *search, const penc_hypothesis *base, int only) {
+/* A measured number fits whatever is left, so it is tried after all that has a name. */
+static int penc_is_last_resort(size_t cause) {
+    return cause == PENC_CAUSE_other_magnitude;
+}
+
+/* All causes that count for `weight`, or the last resort alone. */
+static void penc_try_causes(penc_search *search, const penc_hypothesis *base,
+                            const posenc_explanation *with, size_t first, size_t weight,
+                            int last_resort) {
+    for (size_t cause = first; cause < PENC_CAUSE_COUNT; cause++) {
+        if (penc_causes[cause].weight == weight && penc_is_last_resort(cause) == last_resort)
+            penc_try_cause(search, base, with, cause);
+    }
+}
+
+/* Two causes at once; the second one is the last resort if that is wanted. */
+static void penc_try_pairs(penc_search *search, const penc_hypothesis *base, int last_resort) {
     for (size_t cause = 0; cause < PENC_CAUSE_COUNT; cause++) {
-        if (cause == PENC_CAUSE_other_magnitude || cause == PENC_CAUSE_other_mode)
+        if (penc_is_last_resort(cause) || cause == PENC_CAUSE_other_mode ||
+            penc_causes[cause].weight > 1)
             continue;
         for (size_t variant = 0; variant < penc_causes[cause].variants; variant++) {
             penc_hypothesis h;
             posenc_explanation explanation = {.mode = base->mode};
             penc_hypothesis_copy(&h, base);
             if (penc_add_cause(search, &h, &explanation, cause, variant))
-                penc_try_causes(search, &h, &explanation, only >= 0 ? 0 : cause + 1, only);
+                penc_try_causes(search, &h, &explanation, last_resort ? 0 : cause + 1, 1,
+                                last_resort);
         }
     }
 }
 
-/* One cause before two, those with a name before a measured number; angles as meant before the other mode. */
+/* All explanations by as many deviations: causes, weights counted, and the other mode of angles. */
+static void penc_try_deviations(penc_search *search, const penc_hypothesis *base, size_t deviations,
+                                int last_resort) {
+    posenc_explanation none = {.mode = base->mode};
+    penc_try_causes(search, base, &none, 0, deviations, last_resort);
+    if (deviations == 2)
+        penc_try_pairs(search, base, last_resort);
+}
+
+/* Few deviations before many, those with a name before a measured number. */
 static void penc_search_causes(penc_search *search) {
     penc_hypothesis other;
-    posenc_explanation none = {.mode = search->meant.mode};
-    const penc_hypothesis *bases[2] = {&search->meant, &other};
     penc_hypothesis_copy(&other, &search->meant);
     other.mode = other.mode == POSENC_MODE_EXACT ? POSENC_MODE_FLOAT32 : POSENC_MODE_EXACT;
-    for (int step = 0; step < 4 && !search->found_count; step++) {
-        int only = step % 2 ? PENC_CAUSE_other_magnitude : -1;
-        for (int i = 0; i < 2 && !search->found_count; i++) {
-            if (step < 2)
-                penc_try_causes(search, bases[i], &none, 0, only);
-            else
-                penc_try_pairs(search, bases[i], only);
+    for (size_t deviations = 1; deviations <= 3; deviations++) {
+        for (int last_resort = 0; last_resort < 2 && !search->found_count; last_resort++) {
+            if (deviations <= 2)
+                penc_try_deviations(search, &search->meant, deviations, last_resort);
+            if (deviations >= 2)
+                penc_try_deviations(search, &other, deviations - 1, last_resort);
         }
     }
 }
@@ -228,8 +260,8 @@ static void penc_conclude(penc_search *search, posenc_diagnosis *diagnosis) {
             best = finding->error;
         diagnosis->explanations[diagnosis->explanation_count++] = finding->explanation;
     }
-    diagnosis->verdict = diagnosis->explanation_count ? POSENC_VERDICT_EXPLAINED
-                                                      : POSENC_VERDICT_UNEXPLAINED;
+    diagnosis->verdict =
+        diagnosis->explanation_count ? POSENC_VERDICT_EXPLAINED : POSENC_VERDICT_UNEXPLAINED;
 }
 
 static posenc_status penc_compare_with_meant(penc_search *search, posenc_diagnosis *diagnosis,
@@ -251,7 +283,8 @@ static posenc_status penc_compare_with_meant(penc_search *search, posenc_diagnos
     if (status)
         return status;
     penc_score_sample(&search->evidence, &search->model, 0, &score);
-    search->meant_error = score.doubted ? sqrt(score.doubted_squares / (double)score.doubted) : HUGE_VAL;
+    search->meant_error =
+        score.doubted ? sqrt(score.doubted_squares / (double)score.doubted) : HUGE_VAL;
     penc_measure_norms(&search->evidence, diagnosis);
     search->trial.measured_magnitude = diagnosis->magnitude;
     return POSENC_OK;
@@ -259,8 +292,7 @@ static posenc_status penc_compare_with_meant(penc_search *search, posenc_diagnos
 
 static posenc_status penc_run_search(penc_search *search, posenc_diagnosis *diagnosis,
                                      posenc_error *error) {
-    posenc_status status =
-        penc_evidence_start(&search->evidence, search->trial.observation, error);
+    posenc_status status = penc_evidence_start(&search->evidence, search->trial.observation, error);
     search->cache = penc_frequency_cache_create();
     if (!status && !search->cache)
         status = penc_fail(error, POSENC_OUT_OF_MEMORY, "spec", "fit into memory");

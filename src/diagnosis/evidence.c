@@ -34,7 +34,9 @@ static double penc_unit_of(posenc_dtype before, posenc_dtype after) {
 }
 
 static double penc_rounding_of(posenc_dtype dtype) {
-    return penc_unit_of(dtype, dtype) / (dtype == POSENC_F64 ? 16.0 : dtype == POSENC_F32 ? 6 : 3.1);
+    return penc_unit_of(dtype, dtype) / (dtype == POSENC_F64   ? 16.0
+                                         : dtype == POSENC_F32 ? 6
+                                                               : 3.1);
 }
 
 posenc_status penc_evidence_start(penc_evidence *evidence, const posenc_observation *observation,
@@ -47,13 +49,16 @@ posenc_status penc_evidence_start(penc_evidence *evidence, const posenc_observat
     evidence->head_dim = d;
     evidence->unit = penc_unit_of(before, after);
     evidence->copy_unit = before == after ? 0.0 : penc_rounding_of(after);
-    evidence->cos = malloc(7 * d * sizeof(double)); /* cos, sin and noise of pairs are half as long */
+    evidence->denormal = after == POSENC_F16 ? 0x1p-24 : 1e-40;
+    evidence->cos =
+        malloc(8 * d * sizeof(double)); /* cos, sin and noise of pairs are half as long */
     if (!evidence->cos)
         return penc_fail(error, POSENC_OUT_OF_MEMORY, "before", "fit into memory");
     evidence->sin = evidence->cos + d;
     evidence->noise = evidence->sin + d;
     evidence->predicted = evidence->noise + d;
-    evidence->allowed = evidence->predicted + d;
+    evidence->rounding = evidence->predicted + d;
+    evidence->allowed = evidence->rounding + d;
     evidence->head = evidence->allowed + d;
     return POSENC_OK;
 }
@@ -88,7 +93,8 @@ static penc_rest_rule penc_rest_of(const penc_hypothesis *h, const penc_vector *
 static void penc_predict_rest(penc_evidence *evidence, const penc_vector *at, penc_rest_rule rest) {
     for (size_t i = 0; i < evidence->head_dim; i++) {
         evidence->predicted[i] = rest == PENC_REST_ZERO ? 0.0 : at->before[i];
-        evidence->allowed[i] = evidence->copy_unit * fabs(evidence->predicted[i]);
+        evidence->rounding[i] = evidence->allowed[i] =
+            evidence->copy_unit * fabs(evidence->predicted[i]) + evidence->denormal;
     }
 }
 
@@ -101,14 +107,16 @@ static void penc_predict(penc_evidence *evidence, const penc_model *model, const
                       evidence->sin, evidence->noise);
     const double *x = at->before + model->first;
     double *y = evidence->predicted + model->first, *allowed = evidence->allowed + model->first;
+    double *rounding = evidence->rounding + model->first;
     for (size_t i = 0; i < model->width; i++) {
         size_t j = model->pair[i], to = model->target[i];
         double own = x[i] * evidence->cos[j];
         double other = model->sign[i] * x[model->partner[i]] * evidence->sin[j];
         double size = fabs(model->magnitude) * (fabs(x[i]) + fabs(x[model->partner[i]]));
         y[to] = own + other;
-        allowed[to] = evidence->unit * (fabs(own) + fabs(other) + penc_floor * size) +
-                      evidence->noise[j] * size;
+        rounding[to] =
+            evidence->unit * (fabs(own) + fabs(other) + penc_floor * size) + evidence->denormal;
+        allowed[to] = rounding[to] + evidence->noise[j] * size;
     }
 }
 
@@ -139,17 +147,17 @@ static int penc_compare_vector(penc_evidence *evidence, const penc_model *model,
         double predicted = evidence->predicted[i], after = at->after[i];
         if (!penc_is_comparable(evidence, predicted, after))
             continue;
-        /* Denormals lose their last bits. */
-        double allowed = evidence->allowed[i] +
-                         (evidence->observation->after_tensor->dtype == POSENC_F16 ? 0x1p-24 : 1e-40);
-        double error = isfinite(after) ? fabs(after - predicted) : HUGE_VAL, ratio = error / allowed;
+        double allowed = evidence->allowed[i];
+        double error = isfinite(after) ? fabs(after - predicted) : HUGE_VAL,
+               ratio = error / allowed;
         size_t inside = i - model->first; /* wraps around for channels before the first */
-        int vague = inside < model->width && evidence->noise[model->pair[inside]] > penc_vague_angle;
+        int vague =
+            inside < model->width && evidence->noise[model->pair[inside]] > penc_vague_angle;
         score->compared++;
         if (ratio > 1.0 && score->beyond++ == 0)
             score->worst_error = 0.0; /* from here on only what is beyond counts */
         if (!vague)
-            score->squares += fmin(ratio * ratio, 1e6);
+            score->squares += fmin(pow(error / evidence->rounding[i], 2.0), 1e6);
         score->worst_ratio = fmax(score->worst_ratio, ratio);
         if (error > score->worst_error && (ratio > 1.0 || score->beyond == 0))
             penc_note_worst(score, at, i, error, allowed);
@@ -240,9 +248,9 @@ static void penc_mark_doubted(penc_evidence *evidence, const penc_model *meant) 
         const penc_vector *at = &evidence->vectors[i];
         penc_predict(evidence, meant, at);
         for (size_t k = 0; k < d; k++) {
-            int beyond = !(fabs(at->after[k] - evidence->predicted[k]) <=
-                           evidence->allowed[k] + (evidence->copy_unit > 0 ? 0x1p-24 : 1e-40));
-            evidence->doubted[i * d + k] = (unsigned char)(beyond && isfinite(evidence->predicted[k]));
+            int beyond = !(fabs(at->after[k] - evidence->predicted[k]) <= evidence->allowed[k]);
+            evidence->doubted[i * d + k] =
+                (unsigned char)(beyond && isfinite(evidence->predicted[k]));
             evidence->doubted_count += evidence->doubted[i * d + k];
         }
     }
@@ -256,8 +264,10 @@ posenc_status penc_evidence_sample(penc_evidence *evidence, const penc_model *me
     size_t tokens[PENC_SAMPLE_TOKENS], heads[PENC_SAMPLE_OTHERS], batches[PENC_SAMPLE_OTHERS];
     size_t room = most < PENC_SAMPLE_TOKENS ? (most ? most : 1) : PENC_SAMPLE_TOKENS;
     size_t nt = penc_spread(shape[POSENC_AXIS_TOKENS], room, place[POSENC_AXIS_TOKENS], tokens);
-    size_t nh = penc_spread(shape[POSENC_AXIS_HEADS], PENC_SAMPLE_OTHERS, place[POSENC_AXIS_HEADS], heads);
-    size_t nb = penc_spread(shape[POSENC_AXIS_BATCH], PENC_SAMPLE_OTHERS, place[POSENC_AXIS_BATCH], batches);
+    size_t nh =
+        penc_spread(shape[POSENC_AXIS_HEADS], PENC_SAMPLE_OTHERS, place[POSENC_AXIS_HEADS], heads);
+    size_t nb = penc_spread(shape[POSENC_AXIS_BATCH], PENC_SAMPLE_OTHERS, place[POSENC_AXIS_BATCH],
+                            batches);
     penc_sort_by_reach(o, tokens, nt);
     posenc_status status = penc_allocate_sample(evidence, nt * nh * nb, error);
     if (status)
@@ -265,7 +275,8 @@ posenc_status penc_evidence_sample(penc_evidence *evidence, const penc_model *me
     double *numbers = evidence->numbers;
     for (size_t i = 0; i < nt * nh * nb; i++, numbers += 2 * d) {
         penc_vector *at = &evidence->vectors[i];
-        *at = (penc_vector){batches[i % nb], tokens[i / nb / nh], heads[i / nb % nh], numbers, numbers + d};
+        *at = (penc_vector){batches[i % nb], tokens[i / nb / nh], heads[i / nb % nh], numbers,
+                            numbers + d};
         penc_load_vector(o->before_tensor, o->before, at, at->before);
         penc_load_vector(o->after_tensor, o->after, at, at->after);
     }
@@ -310,7 +321,7 @@ void penc_measure_norms(penc_evidence *evidence, posenc_diagnosis *diagnosis) {
     for (size_t j = 0; j < width / 2; j++) {
         diagnosis->is_rotation_half &=
             penc_pair_keeps_norm(evidence, first + j, first + j + width / 2, diagnosis->magnitude);
-        diagnosis->is_rotation_interleaved &= penc_pair_keeps_norm(
-            evidence, first + 2 * j, first + 2 * j + 1, diagnosis->magnitude);
+        diagnosis->is_rotation_interleaved &=
+            penc_pair_keeps_norm(evidence, first + 2 * j, first + 2 * j + 1, diagnosis->magnitude);
     }
 }

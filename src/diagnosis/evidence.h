@@ -13,23 +13,24 @@ typedef struct penc_vector {
 typedef struct penc_evidence {
     const posenc_observation *observation;
     size_t head_dim;
-    double unit;           /* noise allowed, as a share of the products' magnitudes */
-    double copy_unit;      /* and of channels that are copied: 0 unless the dtypes differ */
-    size_t count;          /* vectors of the sample */
-    penc_vector *vectors;  /* those that tell most (far positions) first */
-    double *numbers;       /* theirs */
+    double unit;            /* noise allowed, as a share of the products' magnitudes */
+    double copy_unit;       /* and of channels that are copied: 0 unless the dtypes differ */
+    double denormal;        /* what denormals may lose, which have fewer bits */
+    size_t count;           /* vectors of the sample */
+    penc_vector *vectors;   /* those that tell most (far positions) first */
+    double *numbers;        /* theirs */
     unsigned char *doubted; /* [count][head_dim]: 1 where the model that was meant is off */
     size_t doubted_count;
-    double *cos, *sin, *noise, *predicted, *allowed, *head; /* scratch of one vector */
+    double *cos, *sin, *noise, *predicted, *rounding, *allowed, *head; /* scratch of one vector */
 } penc_evidence;
 
 /* What a comparison found. */
 typedef struct penc_score {
-    size_t compared, beyond;     /* elements, and how many of them are further off than allowed */
-    double squares;              /* sum of (error / rounding noise)^2 */
+    size_t compared, beyond; /* elements, and how many of them are further off than allowed */
+    double squares;          /* sum of (error / rounding noise)^2, noise of angles left out */
     double worst_ratio, worst_error, worst_allowed;
     size_t place[POSENC_AXES];
-    size_t doubted;        /* elements that are doubted and at angles known well enough to tell anything */
+    size_t doubted; /* elements that are doubted and at angles known well enough to tell anything */
     double doubted_squares; /* of (error / allowed), over the doubted */
 } penc_score;
 

@@ -125,7 +125,8 @@ static float penc_recurrence_step(const penc_hypothesis *h) {
 }
 
 /* How far angles may be off beside what the hypothesis says, per radian. Frameworks' float32 frequencies are
- * within a few units in the last place of one another, and the product is rounded. */
+ * within some units in the last place of one another, more where scalings blend (the distance from the exact
+ * one is added), and the product is rounded. */
 static double penc_angle_noise(const penc_hypothesis *h) {
     if (h->recurrence)
         return 0x1p-30; /* its very bits are made again */
@@ -141,6 +142,10 @@ static void penc_fill_frequencies(penc_model *model, const posenc_frequencies *m
         double f = posenc_frequencies_inv_freq(made, j, mode);
         model->frequency[j] = penc_rounded_to(f, h->frequency_dtype);
         model->relative_noise[j] = penc_angle_noise(h);
+        if (mode == POSENC_MODE_FLOAT32 && h->frequency_dtype == POSENC_F64) {
+            double exact = posenc_frequencies_inv_freq(made, j, POSENC_MODE_EXACT);
+            model->relative_noise[j] += exact != 0.0 ? fabs(f / exact - 1.0) : 0.0;
+        }
         model->axis[j] = (unsigned char)posenc_frequencies_axis(made, j);
     }
     double m = posenc_frequencies_attention_factor(made, POSENC_MODE_EXACT);

@@ -36,8 +36,8 @@ typedef struct penc_hypothesis {
     size_t frequency_dim; /* the width that exponents divide by; 0: rotary_dim */
     posenc_mode mode;
     posenc_direction direction;
-    int recurrence;   /* 1: float32 angles by a running product */
-    int step_ulps;    /* of it: how far its factor is from the correctly rounded one */
+    int recurrence; /* 1: float32 angles by a running product */
+    int step_ulps;  /* of it: how far its factor is from the correctly rounded one */
     posenc_dtype frequency_dtype, position_dtype, table_dtype; /* F64: not rounded */
     int angle_rounded; /* 1: the product of position and frequency in bfloat16 as well */
     penc_position_rule positions;
@@ -61,7 +61,7 @@ void penc_hypothesis_copy(penc_hypothesis *to, const penc_hypothesis *from);
 typedef struct penc_model {
     const penc_hypothesis *h;
     size_t pairs;
-    double *frequency;      /* radians per position as multiplied, rounding of frequencies included */
+    double *frequency; /* radians per position as multiplied, rounding of frequencies included */
     double *relative_noise; /* of the angle, per radian */
     unsigned char *axis;    /* of every pair */
     double magnitude;

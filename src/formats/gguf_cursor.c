@@ -36,8 +36,8 @@ static posenc_status penc_gguf_bytes(penc_gguf_cursor *cursor, size_t count,
     if (cursor->at > cursor->end || count > cursor->end - cursor->at) {
         if (cursor->end >= input->size)
             return penc_input_short(input, input->size, cursor->at + count, cursor->error);
-        penc_gguf_fail(cursor, POSENC_UNSUPPORTED, "metadata", "take at most 1 GiB", cursor->at);
-        return POSENC_UNSUPPORTED;
+        return penc_gguf_fail(cursor, POSENC_UNSUPPORTED, "metadata", "take at most 1 GiB",
+                              cursor->at);
     }
     posenc_status status = penc_window_at(&cursor->window, cursor->at, count, bytes, cursor->error);
     cursor->at += count;
@@ -62,14 +62,9 @@ posenc_status penc_gguf_take_type(penc_gguf_cursor *cursor, const char *argument
     posenc_status status = penc_gguf_take(cursor, 4, &number);
     if (status)
         return status;
-    if (number >= PENC_GGUF_TYPES) {
-        penc_fail_size(cursor->error, argument, number, "be from 0 (uint8) to 12 (float64)");
-        penc_fail_place(cursor->error, "byte", (int64_t)place);
-        penc_fail_file(cursor->error, cursor->window.input->path);
-        if (cursor->error)
-            cursor->error->status = POSENC_FORMAT;
-        return POSENC_FORMAT;
-    }
+    if (number >= PENC_GGUF_TYPES)
+        return penc_input_fail_size(cursor->window.input, POSENC_FORMAT, argument, number,
+                                    "be from 0 (uint8) to 12 (float64)", place, cursor->error);
     *type = (penc_gguf_type)number;
     return POSENC_OK;
 }
@@ -84,17 +79,15 @@ static uint64_t penc_gguf_least_bytes(const penc_gguf_cursor *cursor, penc_gguf_
 /* The count of an array or a string whose elements take `least` bytes or more, which must fit the file. */
 static posenc_status penc_gguf_take_count(penc_gguf_cursor *cursor, const char *argument,
                                           uint64_t least, uint64_t *count) {
-    uint64_t place = cursor->at, size = cursor->window.input->size;
+    const penc_input *input = cursor->window.input;
+    uint64_t place = cursor->at;
     posenc_status status = penc_gguf_take_length(cursor, count);
-    if (status || *count <= (size - cursor->at) / least)
+    if (status || *count <= (input->size - cursor->at) / least)
         return status;
-    penc_fail_size(cursor->error, argument, *count, "end inside the file");
-    penc_fail_limit(cursor->error, "bytes left", size - cursor->at);
-    penc_fail_place(cursor->error, "byte", (int64_t)place);
-    penc_fail_file(cursor->error, cursor->window.input->path);
-    if (cursor->error)
-        cursor->error->status = POSENC_FORMAT;
-    return POSENC_FORMAT;
+    status = penc_input_fail_size(input, POSENC_FORMAT, argument, *count, "end inside the file",
+                                  place, cursor->error);
+    penc_fail_limit(cursor->error, "bytes left", input->size - cursor->at);
+    return status;
 }
 
 /* The number of `bits` bits as a signed one. */

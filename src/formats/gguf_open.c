@@ -45,22 +45,21 @@ static posenc_status penc_gguf_take_version(penc_gguf *gguf, penc_gguf_cursor *c
 /* A count of keys or tensors that take `least` bytes or more each. */
 static posenc_status penc_gguf_take_entries(penc_gguf_cursor *cursor, const char *argument,
                                             uint64_t least, uint64_t most, size_t *count) {
-    uint64_t number = 0, place = cursor->at, size = cursor->window.input->size;
+    const penc_input *input = cursor->window.input;
+    uint64_t number = 0, place = cursor->at;
     posenc_status status = penc_gguf_take_length(cursor, &number);
     if (status)
         return status;
     *count = (size_t)number;
-    if (number <= most && number <= size / least)
-        return POSENC_OK;
-    status = number > size / least ? POSENC_FORMAT : POSENC_UNSUPPORTED;
-    penc_fail_size(cursor->error, argument, number,
-                   status == POSENC_FORMAT ? "fit into the file" : "be one that is supported");
-    penc_fail_limit(cursor->error, status == POSENC_FORMAT ? "file size" : "most",
-                    status == POSENC_FORMAT ? size : most);
-    penc_fail_place(cursor->error, "byte", (int64_t)place);
-    penc_fail_file(cursor->error, cursor->window.input->path);
-    if (cursor->error)
-        cursor->error->status = status;
+    if (number > input->size / least) {
+        status = penc_input_fail_size(input, POSENC_FORMAT, argument, number, "fit into the file",
+                                      place, cursor->error);
+        penc_fail_limit(cursor->error, "file size", input->size);
+    } else if (number > most) {
+        status = penc_input_fail_size(input, POSENC_UNSUPPORTED, argument, number,
+                                      "be one that is supported", place, cursor->error);
+        penc_fail_limit(cursor->error, "most", most);
+    }
     return status;
 }
 

@@ -8,12 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char penc_split_end[] = "-00001-of-00002.gguf"; /* the digits are to be filled in */
+/* What the paths of parts end with. */
+enum { PENC_SPLIT_END = sizeof "-00001-of-00002.gguf" - 1 };
 
 /* The bytes before the number, if a path ends as that of a part of `count`. */
 static int penc_split_prefix(const char *path, uint64_t count, size_t *prefix) {
     unsigned number, of;
-    size_t length = strlen(path), end = sizeof penc_split_end - 1;
+    size_t length = strlen(path), end = PENC_SPLIT_END;
     int read = 0;
     if (length < end)
         return 0;
@@ -52,7 +53,7 @@ static posenc_status penc_split_check(const penc_gguf *gguf, const char *key, in
 /* The part number `part` from 1 on. */
 static posenc_status penc_split_add(penc_tensor_set *set, const char *path, size_t prefix,
                                     unsigned part, unsigned count, posenc_error *error) {
-    size_t room = prefix + sizeof penc_split_end + 16;
+    size_t room = prefix + PENC_SPLIT_END + 16;
     char *name = malloc(room);
     if (!name)
         return penc_fail(error, POSENC_OUT_OF_MEMORY, "path", "fit into memory");

@@ -70,6 +70,14 @@ static int penc_input_pread(int file, unsigned char *to, size_t bytes, uint64_t 
     return 0;
 }
 
+/* Nothing stands at `place` or behind it: the file may end far before. */
+static posenc_status penc_input_shrunk(const penc_input *input, uint64_t place, uint64_t needed,
+                                       posenc_error *error) {
+    struct stat stat;
+    uint64_t size = fstat(input->file, &stat) == 0 ? (uint64_t)stat.st_size : place;
+    return penc_input_short(input, size < place ? size : place, needed, error);
+}
+
 posenc_status penc_input_read(const penc_input *input, uint64_t place, void *to, size_t bytes,
                               posenc_error *error) {
     size_t got;
@@ -82,17 +90,14 @@ posenc_status penc_input_read(const penc_input *input, uint64_t place, void *to,
         penc_fail_file(error, input->path);
         return POSENC_IO;
     }
-    return got < bytes ? penc_input_short(input, place + got, place + bytes, error) : POSENC_OK;
+    return got < bytes ? penc_input_shrunk(input, place + got, place + bytes, error) : POSENC_OK;
 }
 
 posenc_status penc_input_short(const penc_input *input, uint64_t size, uint64_t needed,
                                posenc_error *error) {
-    penc_fail_size(error, "file size", size, "be at least what the header says");
+    penc_input_fail_size(input, POSENC_FORMAT, "file size", size,
+                         "be at least what the header says", size, error);
     penc_fail_limit(error, "bytes needed", needed);
-    penc_fail_place(error, "byte", (int64_t)size);
-    penc_fail_file(error, input->path);
-    if (error)
-        error->status = POSENC_FORMAT;
     return POSENC_FORMAT;
 }
 
@@ -101,6 +106,17 @@ posenc_status penc_input_fail(const penc_input *input, posenc_status status, con
     penc_fail(error, status, argument, must);
     penc_fail_place(error, "byte", (int64_t)place);
     penc_fail_file(error, input->path);
+    return status;
+}
+
+posenc_status penc_input_fail_size(const penc_input *input, posenc_status status,
+                                   const char *argument, uint64_t value, const char *must,
+                                   uint64_t place, posenc_error *error) {
+    penc_input_fail(input, status, argument, must, place, error);
+    if (error) {
+        error->value.kind = POSENC_NUMBER_SIZE;
+        error->value.as.size = value;
+    }
     return status;
 }
 

@@ -30,6 +30,11 @@ posenc_status penc_input_short(const penc_input *input, uint64_t size, uint64_t 
 posenc_status penc_input_fail(const penc_input *input, posenc_status status, const char *argument,
                               const char *must, uint64_t place, posenc_error *error);
 
+/* The same for a number that stands there. */
+posenc_status penc_input_fail_size(const penc_input *input, posenc_status status,
+                                   const char *argument, uint64_t value, const char *must,
+                                   uint64_t place, posenc_error *error);
+
 /* ---- Reading forward in windows ---- */
 
 /* The part of a file that is at hand, in the caller's memory. */

@@ -221,9 +221,10 @@ static posenc_status penc_json_string(penc_json *json, int is_key) {
 /* ---- Words and numbers ---- */
 
 static posenc_status penc_json_no_value(penc_json *json) {
-    return penc_json_bad(json,
-                         "have a value here: {, [, a string, a number, true, false, null, NaN or "
-                         "Infinity");
+    return penc_json_fail(
+        json, POSENC_FORMAT, "JSON",
+        "have a value here: {, [, a string, a number, true, false, null, NaN or Infinity",
+        json->place);
 }
 
 static posenc_status penc_json_word(penc_json *json, const char *word) {

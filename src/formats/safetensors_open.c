@@ -7,11 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PENC_ST_WINDOW = 1 << 16 };
-
-/* What a tensor takes in a header at least. */
-static const char penc_st_least_entry[] =
-    "\"\":{\"dtype\":\"F4\",\"shape\":[],\"data_offsets\":[0,0]},";
+enum {
+    PENC_ST_WINDOW = 1 << 16,
+    /* What a tensor takes in a header at least. */
+    PENC_ST_LEAST_ENTRY = sizeof "\"\":{\"dtype\":\"F4\",\"shape\":[],\"data_offsets\":[0,0]}," - 1
+};
 
 static const char penc_st_metadata_key[] = "__metadata__";
 
@@ -22,19 +22,13 @@ static posenc_status penc_st_read_length(penc_safetensors *made, posenc_error *e
     if (status)
         return status;
     uint64_t length = penc_load_unsigned(prefix, sizeof prefix, 0);
-    if (length > PENC_SAFETENSORS_MAX_HEADER) {
-        penc_fail_size(error, "header length", length, "be at most 100 MB");
-        penc_fail_place(error, "byte", 0);
-        penc_fail_file(error, input->path);
-        if (error)
-            error->status = POSENC_FORMAT;
-        return POSENC_FORMAT;
-    }
+    if (length > PENC_SAFETENSORS_MAX_HEADER)
+        return penc_input_fail_size(input, POSENC_FORMAT, "header length", length,
+                                    "be at most 100 MB", 0, error);
     made->header_end = PENC_SAFETENSORS_PREFIX + length;
     if (made->header_end > input->size)
         return penc_input_short(input, input->size, made->header_end, error);
-    made->source.entries =
-        malloc((length / (sizeof penc_st_least_entry - 1) + 1) * sizeof(penc_entry));
+    made->source.entries = malloc((length / PENC_ST_LEAST_ENTRY + 1) * sizeof(penc_entry));
     return made->source.entries
                ? POSENC_OK
                : penc_fail(error, POSENC_OUT_OF_MEMORY, "index", "fit into memory");
@@ -162,8 +156,9 @@ static posenc_status penc_st_scan(penc_safetensors *made, unsigned char *window,
     if (status)
         return status;
     penc_entry *fitting = realloc(made->source.entries, (made->source.count + 1) * sizeof *fitting);
-    if (fitting)
-        made->source.entries = fitting;
+    if (!fitting)
+        return penc_fail(error, POSENC_OUT_OF_MEMORY, "index", "fit into memory");
+    made->source.entries = fitting;
     status = penc_tensor_source_refuse_twins(&made->source, PENC_SAFETENSORS_PREFIX, error);
     return status ? status
                   : penc_tensor_source_check_data(&made->source, made->header_end, 1, error);

@@ -32,8 +32,10 @@ static penc_file_kind penc_kind_of_bytes(const unsigned char bytes[28], size_t c
     /* PyTorch: a zip archive, or a pickle of protocol 2 and above. */
     if (count >= 4 && (memcmp(bytes, "PK\3\4", 4) == 0 || (bytes[0] == 0x80 && bytes[1] <= 5)))
         return PENC_FILE_PICKLE;
-    return count == 28 && penc_llama2c_fits(bytes, file_size) ? PENC_FILE_LLAMA2C
-                                                              : PENC_FILE_UNKNOWN;
+    /* "24ka" begins later versions of llama2.c's files: its reader says that they are not read. */
+    if (count == 28 && (memcmp(bytes, "24ka", 4) == 0 || penc_llama2c_fits(bytes, file_size)))
+        return PENC_FILE_LLAMA2C;
+    return PENC_FILE_UNKNOWN;
 }
 
 /* By the first bytes; by the name where these say nothing, so that a damaged file is told as what it should be. */

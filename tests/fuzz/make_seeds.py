@@ -1,0 +1,96 @@
+#!/usr/bin/env python3
+"""Small files for the fuzz targets to begin with: make_seeds.py FOLDER fills FOLDER/TARGET/ for each target.
+SPDX-License-Identifier: MIT
+"""
+import json
+import struct
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+import model_files as files # noqa: E402
+
+EVERY_KEY = [
+    ("general.architecture", "string", "llama"), ("general.alignment", "uint32", 32),
+    ("llama.rope.freq_base", "float32", 500000.0), ("a.u8", "uint8", 255), ("a.i8", "int8", -1),
+    ("a.u16", "uint16", 65535), ("a.i16", "int16", -2), ("a.i32", "int32", -3), ("a.bool", "bool", True),
+    ("a.u64", "uint64", 2**64 - 1), ("a.i64", "int64", -2**63), ("a.f64", "float64", 0.1),
+    ("tokenizer.ggml.tokens", "array", ("string", ["a", "", "\u00e9"])),
+    ("a.nested", "array", ("array", [("uint8", [1, 2]), ("array", [("float32", [0.5])]), ("string", [])])),
+]
+TENSORS = [("blk.0.attn_q.weight", [2, 32], 8, bytes(68)), ("blk.0.attn_norm.weight", [4], 0, bytes(16)),
+           ("blk.0.odd", [], 24, b"x")]
+
+ROPE = [
+    {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32768, "beta_fast": 32,
+     "beta_slow": 1, "truncate": False, "mscale": 0.7, "mscale_all_dim": "1.0", "attention_factor": None},
+    {"type": "su", "short_factor": [1.0] * 4, "long_factor": [2, 3, 4, 5], "rope_theta": 10000},
+    {"rope_type": "llama3", "factor": 8, "low_freq_factor": 1, "high_freq_factor": 4,
+     "original_max_position_embeddings": 8192},
+    {"type": "mrope", "mrope_section": [16, 24, 24], "mrope_interleaved": True},
+    {"rope_type": "dynamic", "alpha": 1000.0, "factor": 1}, {"rope_type": "proportional", "partial_rotary_factor": 0.25},
+]
+
+
+def seeds_of_gguf():
+    for version in 1, 2, 3:
+        for big in False, True:
+            yield files.gguf(version, big, EVERY_KEY, TENSORS)
+    yield files.gguf(keys=[("split.no", "uint16", 0), ("split.count", "uint16", 1)])
+
+
+def seeds_of_safetensors():
+    every = ("F64 F32 F16 BF16 I64 I32 I16 I8 U64 U32 U16 U8 BOOL F8_E4M3 F8_E5M2 F8_E8M0 C64".split())
+    widths = dict(F64=8, F32=4, F16=2, BF16=2, I64=8, I32=4, I16=2, U64=8, U32=4, U16=2, C64=8)
+    yield files.safetensors([])
+    yield files.safetensors([(f"t.{word}", word, [2], bytes(2 * widths.get(word, 1))) for word in every])
+    yield files.safetensors([("q\u00e9", "F32", [2, 0], b""), ("k", "BF16", [2, 2], bytes(8))],
+                            {"format": "pt", "x": "\u20ac\n"}, pad=5)
+    yield files.safetensors([("four", "F4", [4], bytes(2)), ("six", "F6_E2M3", [4], bytes(3))])
+
+
+def seeds_of_index():
+    yield b'{"metadata":{"total_size":4},"weight_map":{"a":"a.safetensors","b":"b.safetensors"}}'
+    yield b'{"weight_map":{"b":"b.safetensors"}}'
+    yield b'{"weight_map":{"a":"c.safetensors"}}'
+
+
+def seeds_of_json():
+    yield b'{"a":[1,-2.5e3,Infinity,-Infinity,NaN,true,false,null,"\\u00e9\\ud83d\\ude00"],"b":{"c":{}}}'
+    yield b'{"i":18446744073709551615,"j":-9223372036854775808,"k":123456789012345678901234567890}'
+    for rope in ROPE:
+        yield json.dumps({"model_type": "llama", "rope_parameters": rope}, indent=2).encode()
+
+
+def seeds_of_rope_parameters():
+    for rope in ROPE:
+        yield json.dumps(rope).encode()
+
+
+def seeds_of_llama2c():
+    yield files.llama2c(8, 6, 2, 4, 2, 5, 3)
+    yield files.llama2c(8, 6, 1, 4, 4, 5, 3, shared=False, order=">")
+
+
+def seeds_of_npy():
+    for major in 1, 2, 3:
+        for descr in "<f4", ">f8", "<f2", "|V2":
+            text = f"{{'descr': '{descr}', 'fortran_order': {major == 2}, 'shape': (2, 3L), }}\n".encode()
+            length = struct.pack("<H" if major == 1 else "<I", len(text))
+            yield b"\x93NUMPY" + bytes([major, 0]) + length + text + bytes(48)
+
+
+def main():
+    if len(sys.argv) != 2:
+        sys.exit("usage: make_seeds.py FOLDER")
+    for name, make in list(globals().items()):
+        if not name.startswith("seeds_of_"):
+            continue
+        folder = Path(sys.argv[1]) / name.removeprefix("seeds_of_")
+        folder.mkdir(parents=True, exist_ok=True)
+        for number, data in enumerate(make()):
+            (folder / str(number)).write_bytes(data)
+
+
+if __name__ == "__main__":
+    main()
