@@ -25,7 +25,7 @@ import numpy as np  # noqa: E402
 from cases import HEAD_DIM, HEADS, TOLERANCE, Case, Missing  # noqa: E402
 from peer_posenc import Posenc  # noqa: E402
 
-PEERS = ["numpy", "torch", "onnxruntime", "openvino", "mlx"]
+PEERS = ["package", "numpy", "torch", "onnxruntime", "openvino", "mlx"]
 ROOT = Path(__file__).resolve().parents[2]
 NOT_MEASURED = {"kernels-community rotary": "the package `kernels` fetches its code from a model hub at run "
                                             "time; no wheel of it was found on the Python index"}

@@ -28,8 +28,8 @@ def rotate(x, rotation, *, pairing=None, axes=None, inverse=False, backward=Fals
     rotation: posenc.Rotation; its number of rows is that of x's tokens unless rows are chosen below.
     pairing: 'half' or 'interleaved'; None: the rotation's.
     axes: what the axes of x are, in order, of batch, tokens, heads and head_dim: 'batch,tokens,heads,head_dim'
-        or a sequence of words. None: the last two are tokens and head_dim, as in (batch, heads, tokens,
-        head_dim); of three axes the first is the batch if sequences have rows of their own.
+        or a sequence of words. None: the last two are tokens and head_dim: (tokens, head_dim), (heads, tokens, head_dim),
+        (batch, heads, tokens, head_dim); of three axes the first is the batch if sequences have rows of their own.
     inverse: undo a rotation. backward: the transpose, the gradient with respect to x; it is the inverse
         where the rows contain no attention factor.
     output_pairing: write the pairs 'half' or 'interleaved' whatever x has; None: as in x.
@@ -49,8 +49,9 @@ def rotate(x, rotation, *, pairing=None, axes=None, inverse=False, backward=Fals
     written then. The GIL is released where there is much to do.
     Source: Su et al., RoFormer, arXiv:2104.09864, section 3.4.2.
     """
+    made = out
     if type(x) is ndarray and out is None and dtype is None and x.nbytes < LARGE:
-        out = empty_like(x)
+        made = empty_like(x)
     elif not isinstance(x, ndarray) or not isinstance(out, ndarray):
         if torch_rotate_one is not None and dtype is row_ids is row_starts is cu_seqlens is None \
                 and type(rotation) is Rotation:
@@ -73,7 +74,7 @@ def rotate(x, rotation, *, pairing=None, axes=None, inverse=False, backward=Fals
     if row_ids is not None or row_starts is not None or cu_seqlens is not None:
         lists = row_lists(row_ids, row_starts, cu_seqlens)
     result = _core.rotate(
-        rotation._both, (x,), (out,),
+        rotation._both, (x,), (made,),
         "" if axes is None else axis_letters(axes),
         0 if not (inverse or backward) else direction_number(inverse, backward),
         0 if output_pairing is None else pairing_number("output_pairing", output_pairing) + 1,
@@ -83,7 +84,7 @@ def rotate(x, rotation, *, pairing=None, axes=None, inverse=False, backward=Fals
     if result:
         return rotate_others(x, rotation, pairing, axes, inverse, backward, output_pairing, dtype, out,
                              row_ids, row_starts, cu_seqlens, threads, stores)
-    return out
+    return made
 
 
 def rotate_others(x, rotation, pairing, axes, inverse, backward, output_pairing, dtype, out, row_ids,
@@ -154,6 +155,8 @@ def check_arguments(xs, rotation):
     if not isinstance(rotation, Rotation):
         raise TypeError(f"rotation is of type {type(rotation).__name__} but must be posenc.Rotation")
     for x in xs:
+        if x is None:
+            raise TypeError("x is None but must be an array")
         if isinstance(x, np.ma.MaskedArray):
             raise TypeError("x is a masked array, whose mask would be lost; fill it")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 import numpy as np
 
 from . import _core
-from ._arrays import dtype_name, empty, give, is_torch, numpy_type, position_array, to_numpy
+from ._arrays import dtype_name, empty, give, is_torch, numpy_type, position_array, to_numpy, torch_or_none
 from ._spec import frequencies_of, mode_number
 from ._words import LAYOUTS, PAIRINGS, number, pairing_number, real, threads_number, whole
 
@@ -108,7 +108,7 @@ class Rotation:
     Raises ValueError or TypeError naming the argument. rotation[a:b] has some of the rows.
     """
     __slots__ = ("pairing", "rotary_start", "attention_factor", "layout", "head_dim", "mode", "_cos", "_sin",
-                 "_differ", "_both", "_single", "_double", "_source", "_tables")
+                 "_differ", "_both", "_single", "_double", "_tensors", "_source", "_tables")
 
     def __init__(self, cos, sin=None, *, pairing="half", layout="half", rotary_start=0, attention_factor=1.0):
         layout = number("layout", layout, LAYOUTS)
@@ -136,10 +136,12 @@ class Rotation:
         self.attention_factor, self.head_dim, self.mode = factor, head_dim, mode
         self._source, self._tables = source, {}
         self._differ = halves_differ(cos, sin, layout)
-        self._single, self._double = None, None
+        self._single, self._double, self._tensors = None, None, (None, None)
         self._both = self._rows(*self._float32()), None
         if cos.dtype == np.float64:
             self._add_float64_rows()
+        if torch_or_none() is not None:
+            self._add_tensors()
 
     def _rows(self, cos, sin):
         return _core.rows(cos, sin, LAYOUTS.index(self.layout), self._differ, PAIRINGS.index(self.pairing),
@@ -149,6 +151,13 @@ class Rotation:
         """The first float64 tensor asks for them; threads that do so at once make the same ones."""
         if self._both[1] is None:
             self._both = self._both[0], self._rows(*self._float64())
+
+    def _add_tensors(self):
+        """Tensors on the memory of the rows that there are, for float32 and float64: a compiler takes them as inputs
+        in less time than arrays."""
+        from . import _torch
+        self._tensors = tuple(None if tables is None else _torch.table_tensors(*tables)
+                              for tables in (self._float32(), self._double))
 
     def _float32(self):
         if self._single is None:

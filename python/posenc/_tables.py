@@ -4,7 +4,7 @@ from __future__ import annotations
 import numpy as np
 
 from . import _core
-from ._arrays import dtype_name, empty, give, is_torch, numpy_type, position_array
+from ._arrays import dtype_name, empty, give, is_torch, numpy_type, position_array, to_numpy
 from ._words import ODD_RULES, SINUSOIDAL_LAYOUTS, SLOPES, number, real, threads_number, whole
 
 MAX_HEADS = 1 << 20
@@ -90,6 +90,13 @@ def alibi_slopes(heads, *, slopes="paper", max_bias=8.0, first_head=0, head_coun
     return np.array(_core.alibi_slopes(heads, slopes, max_bias, first, count), dtype=np.float64)
 
 
+def slope_list(slopes):
+    array = to_numpy(slopes, "slopes")
+    if array.ndim != 1 or array.dtype.kind not in "fiu" or not array.size:
+        raise TypeError(f"slopes is {slopes!r} but must be 'paper', 'plain' or a list of numbers")
+    return array.astype(np.float64).tolist()
+
+
 def head_range(heads, first_head, head_count):
     first = whole("first_head", first_head, 0, heads)
     if head_count is None:
@@ -101,7 +108,8 @@ def alibi_bias(heads, queries, keys, *, causal=True, query_offset=None, slopes="
                first_head=0, head_count=None, out=None, add=False, threads=1):
     """The ALiBi bias of attention scores: -slope * distance, [heads][queries][keys].
 
-    heads, slopes, max_bias, first_head, head_count: as in alibi_slopes.
+    heads, slopes, max_bias, first_head, head_count: as in alibi_slopes; slopes may be a list of your own, one for
+        each head of the result.
     queries, keys: numbers of them. causal: keys after the query get -infinity; False: -slope * |distance|.
     query_offset: the key position of the first query; None: keys - queries (the last query sees the last key).
     dtype: float32 (None), float64, float16, bfloat16; a PyTorch dtype gives a tensor.
@@ -110,8 +118,14 @@ def alibi_bias(heads, queries, keys, *, causal=True, query_offset=None, slopes="
 
     Returns the bias, or `out`. Raises ValueError or TypeError. Source: Press, Smith, Lewis, arXiv:2108.12409.
     """
+    own_slopes = []
+    if not isinstance(slopes, str):
+        own_slopes = slope_list(slopes)
+        slopes = "paper"
     heads, slopes, max_bias = alibi_numbers(heads, slopes, max_bias)
     first, count = head_range(heads, first_head, head_count)
+    if own_slopes and len(own_slopes) != count:
+        raise ValueError(f"slopes has {len(own_slopes)} numbers but must have one for each of {count} heads")
     shape = count, whole("queries", queries, 0, MAX_SIZE), whole("keys", keys, 0, MAX_SIZE)
     if add and out is None:
         raise ValueError("add is given but out is missing: there is nothing to add to")
@@ -120,7 +134,7 @@ def alibi_bias(heads, queries, keys, *, causal=True, query_offset=None, slopes="
     made = output_array(out, shape, dtype)
     if count:
         _core.alibi_bias(heads, made, slopes, max_bias, 0 if causal else 1, first, query_offset, bool(add),
-                         threads_number(threads))
+                         own_slopes, threads_number(threads))
     return out if out is not None else give(made, dtype)
 
 

@@ -1,6 +1,8 @@
 /* Arrays of NumPy, PyTorch and whatever speaks DLPack. SPDX-License-Identifier: MIT */
 #include "arrays.h"
 
+#include <nanobind/stl/string.h>
+
 #include <cstring>
 #include <string>
 
@@ -50,6 +52,15 @@ number number_of_dlpack(nb::dlpack::dtype type) {
     default:
         return number::other;
     }
+}
+
+/* For people: a capsule has no dtype to ask. */
+std::string name_of_dlpack(nb::dlpack::dtype type) {
+    static const char *const kinds[] = {"int",    "uint",    "float", "an opaque type of bits ",
+                                        "bfloat", "complex", "bool"};
+    std::string kind =
+        type.code < sizeof kinds / sizeof *kinds ? kinds[type.code] : "a type of bits ";
+    return kind + std::to_string(type.bits);
 }
 
 bool is_bfloat16(nb::handle object) {
@@ -115,10 +126,11 @@ void array::refuse_object() const {
 }
 
 void array::refuse_dtype(const char *allowed) const {
-    nb::object dtype = nb::getattr(object_, "dtype", nb::str("something else"));
-    throw nb::type_error((std::string(name) + " has dtype " +
-                          nb::cast<std::string>(nb::str(dtype)) + " but must have " + allowed)
-                             .c_str());
+    nb::object dtype = nb::getattr(object_, "dtype", nb::none());
+    std::string found =
+        dtype.is_none() ? name_of_dlpack(dlpack_dtype_) : nb::cast<std::string>(nb::str(dtype));
+    throw nb::type_error(
+        (std::string(name) + " has dtype " + found + " but must have " + allowed).c_str());
 }
 
 void array::set_rank(size_t found) {
@@ -175,7 +187,8 @@ void array::take_dlpack(nb::handle object, use how) {
             refuse_object();
         set_rank(from.ndim());
         data = const_cast<void *>(static_cast<const void *>(from.data()));
-        type = number_of_dlpack(from.dtype());
+        dlpack_dtype_ = from.dtype();
+        type = number_of_dlpack(dlpack_dtype_);
         for (int i = 0; i < rank; i++) {
             shape[i] = static_cast<ptrdiff_t>(from.shape(static_cast<size_t>(i)));
             strides[i] = static_cast<ptrdiff_t>(from.stride(static_cast<size_t>(i)));

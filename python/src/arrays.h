@@ -55,6 +55,7 @@ class array {
     nanobind::object object_; /* what came, or a view of it */
     Py_buffer buffer_;
     bool has_buffer_ = false;
+    nanobind::dlpack::dtype dlpack_dtype_{};
     nanobind::ndarray<nanobind::ro> read_;
     nanobind::ndarray<> write_;
 };

@@ -54,7 +54,7 @@ void check(posenc_status status, const posenc_error &error) {
     posenc_error told = error;
     std::string name = python_name(error.argument ? error.argument : "an argument");
     told.argument = name.c_str();
-    char sentence[512];
+    char sentence[1024];
     posenc_error_text(&told, sentence, sizeof sentence);
     throw nb::value_error(sentence);
 }

@@ -8,6 +8,7 @@
 namespace nb = nanobind;
 
 NB_MODULE(_core, m) {
+    nb::set_leak_warnings(false); /* objects that a cache holds when Python ends are no leak */
     m.def("version", posenc_version);
     m.def("cpu", [] {
         posenc_error error;

@@ -9,6 +9,7 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/vector.h>
 
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -23,7 +24,7 @@ char *at(void *memory, ptrdiff_t elements, posenc_dtype dtype) {
 
 /* A stride of the library, to which 0 means "dense": what repeats memory is refused, what is not used is 0. */
 ptrdiff_t stride_of(const array &a, int axis) {
-    if (a.shape[axis] <= 1)
+    if (a.shape[axis] <= 1 || a.count() == 0)
         return 0;
     if (a.strides[axis] == 0)
         throw nb::value_error(
@@ -84,7 +85,8 @@ std::vector<double> alibi_slopes(size_t heads, int slopes, double max_bias, size
 
 /* out: (heads of the tile, queries, keys), keys contiguous. */
 void alibi_bias(size_t heads, nb::handle out_given, int slopes, double max_bias, int mask,
-                size_t first_head, std::optional<int64_t> query_offset, bool add, size_t threads) {
+                size_t first_head, std::optional<int64_t> query_offset, bool add,
+                const std::vector<double> &own_slopes, size_t threads) {
     array out(out_given, "out", array::use::write);
     if (out.rank != 3)
         throw nb::value_error("out must have the shape (heads, queries, keys)");
@@ -102,6 +104,8 @@ void alibi_bias(size_t heads, nb::handle out_given, int slopes, double max_bias,
     tile.head_stride = stride_of(out, 0);
     tile.query_stride = stride_of(out, 1);
     tile.add = add;
+    if (!own_slopes.empty() && own_slopes.size() != static_cast<size_t>(out.shape[0]))
+        throw nb::value_error("slopes must have one number for each head of the tile");
     run_ranges(static_cast<size_t>(out.shape[0]), threads, true,
                [&](size_t first, size_t count, posenc_error *error) {
                    if (!count)
@@ -109,6 +113,7 @@ void alibi_bias(size_t heads, nb::handle out_given, int slopes, double max_bias,
                    posenc_bias_tile part = tile;
                    part.first_head = first_head + first;
                    part.heads = count;
+                   part.slopes = own_slopes.empty() ? nullptr : own_slopes.data() + first;
                    return posenc_alibi_bias(
                        &spec, &part,
                        at(out.data, static_cast<ptrdiff_t>(first) * tile.head_stride, tile.dtype),
@@ -124,6 +129,12 @@ void convert(nb::handle from_given, nb::handle to_given) {
     to.expect(static_cast<number>(to.dtype()), "another dtype");
     if (from.count() != to.count())
         throw nb::value_error("out must have the shape of x");
+    const char *x = static_cast<const char *>(from.data), *y = static_cast<const char *>(to.data);
+    size_t x_bytes = from.count() * posenc_dtype_bytes(from.dtype());
+    size_t y_bytes = to.count() * posenc_dtype_bytes(to.dtype());
+    bool same = x == y && from.type == to.type;
+    if (!same && std::less<>()(x, y + y_bytes) && std::less<>()(y, x + x_bytes))
+        throw nb::value_error("out must not overlap x");
     posenc_error error;
     posenc_status status;
     {
@@ -140,6 +151,6 @@ void bind_tables(nb::module_ &m) {
           nb::arg(), nb::arg(), nb::arg(), nb::arg().none(), nb::arg());
     m.def("alibi_slopes", &alibi_slopes);
     m.def("alibi_bias", &alibi_bias, nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(),
-          nb::arg(), nb::arg().none(), nb::arg(), nb::arg());
+          nb::arg(), nb::arg().none(), nb::arg(), nb::arg(), nb::arg());
     m.def("convert", &convert);
 }
