@@ -143,8 +143,8 @@ def forms(module, outcome):
     if hasattr(module, "recomposition_frequencies"):
         return [Form(table, expand, True, "attention_scaling", updates)
                 for table in ("full-half", "full-interleaved", "half") for expand in (0, 2, 3, 4)]
-    return [Form(table, 0, False, factor, updates) for factor in ("attention_scaling", "mscale")
-            for table in ("full-half", "full-interleaved", "half")]
+    plain = [Form(table, updates=updates) for table in ("full-half", "full-interleaved", "half")]
+    return plain + [Form("full-half", factor="mscale")]
 
 
 def part_of(module, layer_type):
@@ -227,11 +227,12 @@ def spec_of(module, layer_type, pairs):
         scaling["partial_rotary_factor"] = parameters["partial_rotary_factor"]
     if getattr(module, "rope_type", None) in ("default", "axial") or kind == "axial":
         scaling = {"rope_type": "default"}
+    maximum = getattr(config, "max_position_embeddings", None)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
             return RopeSpec(2 * pairs, base=float(parameters["rope_theta"]), scaling=json.dumps(scaling),
-                            max_positions=getattr(config, "max_position_embeddings", None))
+                            max_positions=maximum if isinstance(maximum, int) else None)
         except (TypeError, ValueError) as error:
             raise LeftAlone(f"its configuration is refused: {error}") from None
 

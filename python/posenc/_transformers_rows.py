@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import atexit
 import copy
+import copyreg
 import itertools
 import weakref
 from dataclasses import dataclass
+from typing import Optional
 
 import torch
 
@@ -67,7 +69,7 @@ def frequencies_of_values(inv_freq):
 def compute(position_ids, inv_freq, factor, source, seq_len, wide):
     """cos and sin of every number of position_ids: tensors (*position_ids.shape, pairs), attention factor included.
 
-    source: OWN_VALUES, or the number of an ExactSource; factor then multiplies beyond the spec's own (phimoe).
+    source: OWN_VALUES, or the number of an ExactSource. factor: what multiplies the rows; None: the spec's own.
     seq_len: 0: max(position_ids) + 1 where the source needs one. wide: float64.
     """
     positions = position_ids.detach().cpu()
@@ -83,15 +85,15 @@ def compute(position_ids, inv_freq, factor, source, seq_len, wide):
         if positions.dtype == torch.float16 or positions.dtype == torch.bfloat16:
             positions = positions.float()
     kind = torch.float64 if wide and mode == "exact" else torch.float32
-    cos, sin = angles(frequencies, positions.reshape(-1), mode=mode, dtype=kind)
-    if factor != 1.0:
+    cos, sin = angles(frequencies, positions.reshape(-1), mode=mode, dtype=kind, attention=factor is None)
+    if factor is not None and factor != 1.0:
         cos, sin = cos.mul_(factor), sin.mul_(factor)
     shape = (*position_ids.shape, cos.shape[-1])
     return cos.reshape(shape), sin.reshape(shape)
 
 
 @torch.library.custom_op("posenc::rope_rows", mutates_args=())
-def rope_rows(position_ids: torch.Tensor, inv_freq: torch.Tensor, factor: float, source: int, seq_len: int,
+def rope_rows(position_ids: torch.Tensor, inv_freq: torch.Tensor, factor: Optional[float], source: int, seq_len: int,
               wide: bool) -> tuple[torch.Tensor, torch.Tensor]:
     cos, sin = compute(position_ids, inv_freq, factor, source, seq_len, wide)
     return cos.to(position_ids.device), sin.to(position_ids.device)
@@ -225,10 +227,12 @@ def forward_of_part(module, part, x, position_ids):
     form = part.form
     if form.expand:
         position_ids = position_ids.expand(form.expand, -1, -1)
-    inv_freq = getattr(module, part.prefix + "inv_freq") if part.values is None else part.values
+    inv_freq = part.values
+    if inv_freq is None:  # phimoe switches inv_freq with the length, but turns by the short factors always
+        inv_freq = getattr(module, "original_inv_freq" if form.factor == "mscale" else part.prefix + "inv_freq")
     factor = factor_of(module, part, position_ids)
     if part.source != OWN_VALUES and form.factor == "attention_scaling":
-        factor = 1.0  # the spec's rows contain it
+        factor = None
     seq_len = 1 if form.factor == "mscale" else length_of(module, part)
     cos, sin = rows(position_ids, inv_freq, factor, part.source, seq_len, x.dtype is torch.float64)
     cos, sin = cos.to(x.device), sin.to(x.device)
@@ -294,9 +298,8 @@ def swapped_class(original):
             return made
 
         def __reduce_ex__(self, protocol):
-            plain = original.__new__(original)
-            plain.__dict__.update({k: v for k, v in self.__dict__.items() if k != "_posenc_plan"})
-            return plain.__reduce_ex__(protocol)
+            state = {k: v for k, v in self.__dict__.items() if k != "_posenc_plan"}
+            return copyreg._reconstructor, (original, object, None), state
 
     Swapped.__name__, Swapped.__qualname__ = original.__name__, original.__qualname__
     Swapped.__module__, Swapped.__doc__ = original.__module__, original.__doc__

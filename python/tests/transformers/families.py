@@ -78,9 +78,12 @@ FAMILIES |= {
         "encoder_num_hidden_layers": 2, "decoder_num_hidden_layers": 2, "encoder_num_attention_heads": 4,
         "decoder_num_attention_heads": 4, "encoder_num_key_value_heads": 4, "decoder_num_key_value_heads": 4}),
     "gemma3n_text": ("gemma3n_text", "Gemma3nTextModel", {
-        "num_kv_shared_layers": 0, "activation_sparsity_pattern": 0.0, "laurel_rank": 8}),
+        "num_kv_shared_layers": 0, "activation_sparsity_pattern": [0.0, 0.0], "laurel_rank": 8}),
     "gemma4_text": ("gemma4_text", "Gemma4TextModel", {}),
 }
+
+# Size of the weights where it is not 0.7: the states of qwen3_next's linear attention enlarge last places tenfold.
+WEIGHTS = {"qwen3_next": 0.5}
 
 # Families without rotary embeddings: use() refuses them.
 WITHOUT = {name: (name, CAUSAL, {}) for name in ("bloom", "mpt", "gpt2", "opt")}
@@ -102,8 +105,8 @@ def small_config(model_type, more):
             own = value
         if own is not None or key in ("head_dim", "pad_token_id"):
             keys[key] = value
-    if "qk_rope_head_dim" in keys and "head_dim" in keys:
-        keys["head_dim"] = keys["qk_rope_head_dim"]
+    if "qk_rope_head_dim" in keys:  # latent attention: the rotated part has a width of its own, and all heads have keys
+        keys.update({key: value for key, value in (("head_dim", 8), ("num_key_value_heads", 4)) if key in keys})
     kinds = sorted(set(getattr(base, "layer_types", None) or ()))
     if len(kinds) > 1:
         keys.update(layer_types=kinds, num_hidden_layers=len(kinds))
@@ -119,10 +122,11 @@ def small_model(name, seed=0, **more):
     maker = getattr(transformers, cls)
     model = maker.from_config(config) if hasattr(maker, "from_config") else maker(config)
     generator = torch.Generator().manual_seed(seed)
+    size = WEIGHTS.get(name, 0.7)
     with torch.no_grad():
         for parameter in model.parameters():
             if parameter.dim() >= 2:
-                parameter.copy_(torch.randn(parameter.shape, generator=generator) / parameter.shape[-1] ** 0.5)
+                parameter.copy_(torch.randn(parameter.shape, generator=generator) * size / parameter.shape[-1] ** 0.5)
     return model.eval()
 
 
