@@ -1,0 +1,190 @@
+"""posenc in the models of transformers: their angles and rotations, in one line, and back.
+
+    import posenc.transformers
+    report = posenc.transformers.use(model)            # or mode="exact"
+    print(report)
+    posenc.transformers.restore(model)
+
+What changes: the module that makes cos and sin of the positions (rows), and the function that turns queries and
+keys by them (apply). Parameters, buffers, state_dict and the model's classes stay; training, gradient checkpointing,
+key-value caches and torch.compile work. docs/transformers.md has the families and the differences.
+
+SPDX-License-Identifier: MIT
+"""
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+try:
+    import torch
+    import transformers as _hf  # noqa: F401
+except ImportError as error:
+    raise ImportError(f"posenc.transformers needs PyTorch and transformers: pip install 'posenc[transformers]' "
+                      f"({error})") from None
+
+from . import _transformers_apply as _apply
+from . import _transformers_rows as _rows
+from ._transformers_forms import is_rotary, plan_of
+
+MODES = ("float32", "exact")
+
+
+@dataclass
+class Report:
+    """What `use` did.
+
+    rows: (name of a module, its class, layout of its rows, remarks) of each swapped module.
+    apply: (modeling file, function, what it does) of each swapped function.
+    left_alone: (what, why) of what stays transformers' own.
+    """
+    mode: str
+    rows: list = field(default_factory=list)
+    apply: list = field(default_factory=list)
+    left_alone: list = field(default_factory=list)
+
+    def __str__(self):
+        lines = [f"posenc, mode {self.mode}"]
+        for name, kind, form, remarks in self.rows:
+            lines.append(f"  rows    {name} ({kind}): {form}")
+            lines += [f"          {remark}" for remark in remarks]
+        lines += [f"  apply   {file}.{name}: {what}" for file, name, what in self.apply]
+        lines += [f"  left    {what}: {why}" for what, why in self.left_alone]
+        return "\n".join(lines)
+
+
+def use(model, mode="float32", *, strict=False):
+    """Makes a model of transformers take its angles and rotations from posenc.
+
+    model: any module that holds transformers' rotary embedding modules, on the CPU.
+    mode: 'float32': cos and sin of the same float32 angles that transformers forms, from the module's own inverse
+        frequencies. 'exact': of the real-number angles of the configuration, correctly rounded.
+    strict: refuse the model if anything of its rotary encoding would be left alone.
+
+    Returns a Report. All or nothing: on an exception the model is as it was. Raises ValueError for a model that has no
+    rotary embedding module that can be swapped, that is swapped already, or that is not on the CPU; TypeError for
+    what is no module. Undone by `restore`. Turning is done by posenc outside of torch.compile; a compiler fuses
+    transformers' own function with its neighbours, and gets posenc's rows.
+    """
+    check_model(model, mode)
+    report = Report(mode)
+    plans = row_plans(model, mode, report)
+    if not plans:
+        raise ValueError(why_nothing(model, report))
+    functions = apply_plans(model, plans, report)
+    if strict and report.left_alone:
+        raise ValueError("strict is given, but something would be left alone: "
+                         + "; ".join(f"{what}: {why}" for what, why in report.left_alone))
+    commit(plans, functions)
+    return report
+
+
+def check_model(model, mode):
+    if mode not in MODES:
+        raise ValueError(f"mode is {mode!r} but must be 'float32' or 'exact'")
+    if not isinstance(model, torch.nn.Module):
+        raise TypeError(f"model is of type {type(model).__name__} but must be a torch.nn.Module, a model of transformers")
+    if any(_rows.is_swapped(module) for module in model.modules()):
+        raise ValueError("model is swapped already: posenc.transformers.restore(model) first")
+    for name, tensor in (*model.named_parameters(), *model.named_buffers()):
+        if tensor.device.type not in ("cpu", "meta"):
+            raise ValueError(f"model is on {tensor.device} ({name}) but posenc runs on the CPU: move it there first")
+
+
+def row_plans(model, mode, report):
+    """(name, module, Plan) of every rotary module that can be swapped; one module may have several names."""
+    plans = []
+    for name, module in model.named_modules():
+        if not is_rotary(module):
+            continue
+        try:
+            plan, remarks = plan_of(module, mode)
+        except _rows.LeftAlone as reason:
+            report.left_alone.append((f"{name} ({type(module).__name__})", str(reason)))
+            continue
+        plans.append((name, module, plan))
+        layouts = sorted({part.form.table for part in plan.parts.values()})
+        report.rows.append((name, type(module).__name__, ", ".join(layouts), remarks))
+    return plans
+
+
+def table_shapes(plan):
+    """The layouts and numbers of axes that tables of a module can have."""
+    return {(part.form.table, axes) for part in plan.parts.values() for axes in (2, 3)}
+
+
+def apply_plans(model, plans, report):
+    """(file, name, original, signature, styles) of every function that can be swapped."""
+    tables, mentioned = {}, {}
+    for _, module, plan in plans:
+        tables.setdefault(type(module).__module__, set()).update(table_shapes(plan))
+    for kind in {type(module) for module in model.modules()}:
+        for base in kind.__mro__:
+            mentioned.setdefault(base.__module__, set()).update(_apply.names_in(base))
+    chosen = []
+    for file, shapes in tables.items():
+        for name, original, signature, styles in _apply.styles_of(file, shapes, mentioned.get(file, ())):
+            short = file.removeprefix("transformers.models.")
+            if styles:
+                chosen.append((file, name, original, signature, styles))
+                report.apply.append((short, name, describe(styles)))
+            else:
+                report.left_alone.append((f"{short}.{name}", "it does none of what was tried with the rows at hand"))
+    return chosen
+
+
+def describe(styles):
+    said = []
+    for style in styles.values():
+        words = style.pairing
+        if style.output_pairing != style.pairing:
+            words += f" in, {style.output_pairing} out"
+        words += ", the other way" if style.backward else ""
+        words += ", last channels" if style.trailing else ""
+        if words not in said:
+            said.append(words)
+    return "; ".join(said)
+
+
+def why_nothing(model, report):
+    name = type(model).__name__
+    if report.left_alone:
+        return (f"model ({name}) has no rotary embedding module that can be swapped: "
+                + "; ".join(f"{what}: {why}" for what, why in report.left_alone))
+    return f"model ({name}) has no rotary embedding module: nothing in it holds inverse frequencies (inv_freq)"
+
+
+def commit(plans, functions):
+    done = []
+    try:
+        for _, module, plan in plans:
+            _rows.swap_module(module, plan)
+            done.append(module)
+        for file, name, original, signature, styles in functions:
+            _apply.install(file, name, original, signature, styles)
+    except BaseException:
+        for module in done:
+            _rows.restore_module(module)
+        drop_unused({type(module).__module__ for module in done})
+        raise
+
+
+def restore(model):
+    """Undoes `use`: the model's rotary modules, and the functions where no other model uses them, are transformers'
+    own again. Raises ValueError for a model that is not swapped."""
+    if not isinstance(model, torch.nn.Module):
+        raise TypeError(f"model is of type {type(model).__name__} but must be a torch.nn.Module")
+    modules = [module for module in model.modules() if _rows.is_swapped(module)]
+    if not modules:
+        raise ValueError("model is not swapped: posenc.transformers.use(model) was not called, or it was restored")
+    for module in modules:
+        _rows.restore_module(module)
+    drop_unused({type(module).__module__ for module in modules})
+
+
+def drop_unused(files):
+    live = {type(module).__module__ for module in _rows.swapped}
+    for file in files - live:
+        _apply.uninstall(file)
+
+
+__all__ = ["Report", "restore", "use"]

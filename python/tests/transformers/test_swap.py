@@ -1,0 +1,327 @@
+"""What use and restore change and what they do not: training, compilers, copies, saving, dtypes, lengths, bad input.
+SPDX-License-Identifier: MIT"""
+import copy
+import pickle
+import sys
+
+from families import LONGROPE, pytest, small_model, torch, transformers
+
+import posenc
+import posenc.transformers
+from posenc import _transformers_apply, _transformers_rows
+
+IDS = torch.randint(3, 96, (2, 12), generator=torch.Generator().manual_seed(3))
+LLAMA = "transformers.models.llama.modeling_llama"
+
+
+@pytest.fixture(autouse=True)
+def nothing_left_behind():
+    yield
+    for module in list(_transformers_rows.swapped):
+        _transformers_rows.restore_module(module)
+    for file in [name for name in list(sys.modules) if name.startswith("transformers.models.")]:
+        if ".modeling_" in file:
+            _transformers_apply.uninstall(file)
+
+
+def logits(model, ids=IDS, **more):
+    with torch.no_grad():
+        return model(input_ids=ids, **more).logits
+
+
+def apply_function():
+    return sys.modules[LLAMA].apply_rotary_pos_emb
+
+
+def test_report_says_what_is_swapped():
+    report = posenc.transformers.use(small_model("llama"))
+    assert report.rows == [("model.rotary_emb", "LlamaRotaryEmbedding", "full-half", [])]
+    assert report.apply == [("llama.modeling_llama", "apply_rotary_pos_emb", "half")]
+    assert report.left_alone == []
+    assert "LlamaRotaryEmbedding" in str(report) and "mode float32" in str(report)
+
+
+def test_other_models_of_the_file_do_not_notice():
+    ours, other = small_model("llama"), small_model("llama", seed=1)
+    original = apply_function()
+    wanted = logits(other)
+    posenc.transformers.use(ours)
+    assert apply_function() is not original
+    assert torch.equal(logits(other), wanted)
+    posenc.transformers.use(other)
+    posenc.transformers.restore(ours)
+    assert apply_function() is not original  # other still needs it
+    posenc.transformers.restore(other)
+    assert apply_function() is original
+
+
+@pytest.mark.parametrize("kind,tolerance", [(torch.bfloat16, 0.08), (torch.float16, 0.01), (torch.float64, 1e-6)])
+def test_dtypes(kind, tolerance):
+    model = small_model("llama").to(kind)
+    wanted = logits(model)
+    posenc.transformers.use(model)
+    found = logits(model)
+    assert found.dtype == kind
+    assert (found - wanted).abs().max() <= tolerance
+
+
+def test_bfloat16_rotation_rounds_once():
+    """cos and sin stay float32 and the result is rounded once; transformers rounds them and each product."""
+    model = small_model("llama").to(torch.bfloat16)
+    model.model.rotary_emb = type(model.model.rotary_emb)(model.config)  # float32 frequencies again
+    posenc.transformers.use(model)
+    positions = torch.arange(12)[None] + 1000
+    x = torch.randn(1, 4, 12, 16, generator=torch.Generator().manual_seed(1)).bfloat16()
+    cos, sin = model.model.rotary_emb(x, positions)
+    assert cos.dtype == torch.bfloat16
+    found, _ = apply_function()(x, x, cos, sin)
+    spec = posenc.RopeSpec(16)
+    exact = posenc.rotate(x.float(), posenc.rotation(spec, positions[0], mode="float32")).bfloat16()
+    assert torch.equal(found, exact)
+    theirs, _ = apply_function().posenc_original(x, x, cos, sin)
+    assert not torch.equal(theirs, exact)
+
+
+def test_exact_mode_gives_exact_rows():
+    model = small_model("llama")
+    posenc.transformers.use(model, "exact")
+    positions = torch.tensor([[0, 5, 1_000_003]])
+    cos, sin = model.model.rotary_emb(torch.zeros(1), positions)
+    wanted = posenc.angles(posenc.RopeSpec(16), [0, 5, 1_000_003], layout="full-half", dtype=torch.float32)
+    assert torch.equal(cos[0], wanted[0]) and torch.equal(sin[0], wanted[1])
+
+
+def test_exact_mode_restores_what_a_cast_lost():
+    model = small_model("llama").to(torch.bfloat16)
+    assert model.model.rotary_emb.inv_freq.dtype == torch.bfloat16
+    report = posenc.transformers.use(model, "exact")
+    assert "bfloat16" in report.rows[0][3][0]
+    cos, _ = model.model.rotary_emb(torch.zeros(1), torch.tensor([[4000]]))
+    wanted, _ = posenc.angles(posenc.RopeSpec(16), [4000], layout="full-half", dtype=torch.float32)
+    assert torch.equal(cos[0], wanted)
+    posenc.transformers.restore(model)
+    report = posenc.transformers.use(model)
+    assert "keeps it" in report.rows[0][3][0]
+
+
+def gradients(model, **more):
+    model.zero_grad()
+    model(input_ids=IDS, labels=IDS, **more).loss.backward()
+    return {name: p.grad.clone() for name, p in model.named_parameters() if p.grad is not None}
+
+
+@pytest.mark.parametrize("name", ["llama", "cohere", "deepseek_v3", "llama4_text", "gptj", "glm4"])
+def test_gradients(name):
+    model = small_model(name)
+    wanted = gradients(model)
+    posenc.transformers.use(model)
+    found = gradients(model)
+    assert set(found) == set(wanted) and any("q" in key for key in found)
+    for key, value in wanted.items():
+        assert (found[key] - value).abs().max() <= 1e-5 * max(1.0, float(value.abs().max())), key
+
+
+@pytest.mark.parametrize("reentrant", [True, False])
+def test_gradient_checkpointing(reentrant):
+    model = small_model("llama").train()
+    posenc.transformers.use(model)
+    wanted = gradients(model)
+    model.gradient_checkpointing_enable({"use_reentrant": reentrant})
+    model.enable_input_require_grads()
+    found = gradients(model)
+    for key, value in wanted.items():
+        assert torch.allclose(found[key], value, rtol=1e-4, atol=1e-6), key
+
+
+def test_autocast():
+    model = small_model("llama")
+    with torch.autocast("cpu", torch.bfloat16):
+        wanted = logits(model)
+        posenc.transformers.use(model)
+        found = logits(model)
+    assert found.dtype == wanted.dtype
+    assert (found - wanted).abs().max() < 0.1
+
+
+@pytest.mark.parametrize("mode", ["float32", "exact"])
+def test_compile_takes_our_rows(mode):
+    model = small_model("llama")
+    posenc.transformers.use(model, mode)
+    positions = torch.arange(12)[None] + 1_000_000
+    wanted = logits(model, position_ids=positions)
+    torch._dynamo.reset()
+    compiled = torch.compile(model, backend="aot_eager", fullgraph=True)
+    with torch.no_grad():
+        found = compiled(input_ids=IDS, position_ids=positions).logits
+    assert (found - wanted).abs().max() <= 1e-5
+    posenc.transformers.restore(model)
+    with torch.no_grad():  # the compiled graph is not used for the restored model
+        assert torch.allclose(compiled(input_ids=IDS, position_ids=positions).logits,
+                              logits(model, position_ids=positions), atol=1e-5)
+
+
+def test_saving_and_loading(tmp_path):
+    model = small_model("llama")
+    keys, classes = list(model.state_dict()), [type(module).__name__ for module in model.modules()]
+    wanted = logits(model)
+    posenc.transformers.use(model)
+    assert list(model.state_dict()) == keys
+    assert [type(module).__name__ for module in model.modules()] == classes
+    assert isinstance(model.model.rotary_emb, sys.modules[LLAMA].LlamaRotaryEmbedding)
+    model.save_pretrained(tmp_path)
+    loaded = transformers.AutoModelForCausalLM.from_pretrained(tmp_path).eval()
+    assert torch.equal(logits(loaded), wanted)  # a loaded model is transformers' own
+    loaded.load_state_dict(model.state_dict())
+    posenc.transformers.use(loaded)
+    assert torch.equal(logits(loaded), logits(model))
+
+
+def test_copies_are_swapped_and_pickles_are_not():
+    model = small_model("llama")
+    wanted = logits(model)
+    posenc.transformers.use(model, "exact")
+    other = copy.deepcopy(model)
+    assert torch.equal(logits(other), logits(model))
+    assert not torch.equal(logits(other), wanted)
+    plain = pickle.loads(pickle.dumps(model))
+    assert torch.equal(logits(plain), wanted)
+    posenc.transformers.restore(other)
+    assert torch.equal(logits(other), wanted)
+    assert not torch.equal(logits(model), wanted)
+
+
+@pytest.mark.parametrize("name", ["llama-dynamic", "phi3-longrope", "phimoe"])
+@pytest.mark.parametrize("mode", ["float32", "exact"])
+def test_lengths_switch_as_in_transformers(name, mode):
+    more = {"max_position_embeddings": 64} if name == "llama-dynamic" else {}
+    if name == "phimoe":
+        more = {"rope_parameters": {**LONGROPE, "short_mscale": 1.1, "long_mscale": 1.3}, "max_position_embeddings": 256}
+    own = small_model(name, **more)
+    ours = copy.deepcopy(own)
+    posenc.transformers.use(ours, mode)
+    sizes = []
+    for last in (20, 63, 64, 65, 200, 100, 64, 63, 30, 150):
+        positions = torch.tensor([[0, 1, last - 1]])
+        wanted = own.model.rotary_emb(torch.zeros(1), positions)
+        found = ours.model.rotary_emb(torch.zeros(1), positions)
+        for a, b in zip(found, wanted):
+            assert (a - b).abs().max() <= (1e-6 if mode == "float32" else 3e-5), last
+        sizes.append(float(wanted[0][0, 1, 3]))
+    assert len(set(sizes)) > 1  # they do switch
+
+
+def test_exact_dynamic_at_its_own_length():
+    model = small_model("llama-dynamic", max_position_embeddings=64)
+    posenc.transformers.use(model, "exact")
+    spec = posenc.RopeSpec(16, scaling={"rope_type": "dynamic", "factor": 2.0}, max_positions=64)
+    for last in (30, 300, 1000):
+        cos, _ = model.model.rotary_emb(torch.zeros(1), torch.tensor([[last - 1]]))
+        wanted, _ = posenc.angles(spec, [last - 1], seq_len=last, layout="full-half", dtype=torch.float32)
+        assert torch.equal(cos[0], wanted)
+
+
+def test_generate():
+    model = small_model("llama", eos_token_id=None)
+    wanted = model.generate(IDS, max_new_tokens=8, do_sample=False)
+    posenc.transformers.use(model)
+    assert torch.equal(model.generate(IDS, max_new_tokens=8, do_sample=False), wanted)
+
+
+# --- Bad input ------------------------------------------------------------------------------------------
+
+def refused(model, match, error=ValueError, **more):
+    before = [type(module) for module in model.modules()] if isinstance(model, torch.nn.Module) else None
+    function = apply_function()
+    with pytest.raises(error, match=match):
+        posenc.transformers.use(model, **more)
+    if before is not None:
+        assert [type(module) for module in model.modules()] == before
+    assert apply_function() is function
+
+
+def test_refused():
+    model = small_model("llama")
+    refused(model, "mode is 'fast' but must be", mode="fast")
+    refused("llama", "model is of type str", TypeError)
+    refused(torch.nn.Linear(2, 2), "no rotary embedding module")
+    posenc.transformers.use(model)
+    with pytest.raises(ValueError, match="swapped already"):
+        posenc.transformers.use(model)
+    posenc.transformers.restore(model)
+    with pytest.raises(ValueError, match="model is not swapped"):
+        posenc.transformers.restore(model)
+    with pytest.raises(TypeError, match="model is of type int"):
+        posenc.transformers.restore(3)
+
+
+def test_meta_device_is_refused():
+    model = small_model("llama").to("meta")
+    refused(model, "meta device")
+
+
+def test_replaced_forward_is_left_alone():
+    model = small_model("llama")
+    rotary = model.model.rotary_emb
+    rotary.forward = rotary.forward
+    refused(model, "replaced on the instance")
+
+
+class Strange(torch.nn.Module):
+    """Remote code whose rows are no rotation of any form tried."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("inv_freq", torch.tensor([1.0, 0.1]), persistent=False)
+        self.attention_scaling = 1.0
+
+    def forward(self, x, position_ids):
+        freqs = position_ids[..., None].float() * self.inv_freq + 0.25
+        return freqs.cos(), freqs.sin()
+
+
+class Familiar(Strange):
+    """Remote code that does what transformers' modules do."""
+
+    def forward(self, x, position_ids):
+        freqs = position_ids[..., None].float() * self.inv_freq
+        emb = torch.cat((freqs, freqs), -1)
+        return emb.cos(), emb.sin()
+
+
+def test_remote_code_is_tried():
+    refused(torch.nn.Sequential(Strange()), "differ from every form")
+    model = torch.nn.Sequential(Familiar())
+    report = posenc.transformers.use(model)
+    assert report.rows[0][:3] == ("0", "Familiar", "full-half")
+    posenc.transformers.restore(model)
+    both = torch.nn.Sequential(Familiar(), Strange())
+    refused(both, "strict is given", strict=True)
+    report = posenc.transformers.use(both)
+    assert len(report.rows) == 1 and "every form" in report.left_alone[0][1]
+
+
+def test_a_failure_on_the_way_leaves_the_model_as_it_was(monkeypatch):
+    model = small_model("llama")
+    wanted = logits(model)
+
+    def fails(*args):
+        raise RuntimeError("on purpose")
+
+    monkeypatch.setattr(_transformers_apply, "install", fails)
+    refused(model, "on purpose", RuntimeError)
+    assert torch.equal(logits(model), wanted)
+
+
+def test_unknown_function_is_left_alone(monkeypatch):
+    """A function that turns otherwise is tried, told from the known ones, and not replaced."""
+    def apply_rotary_pos_emb(q, k, cos, sin, unsqueeze_dim=1):
+        cos, sin = cos.unsqueeze(unsqueeze_dim), sin.unsqueeze(unsqueeze_dim)
+        return q * cos + q.flip(-1) * sin, k * cos + k.flip(-1) * sin
+
+    monkeypatch.setattr(sys.modules[LLAMA], "apply_rotary_pos_emb", apply_rotary_pos_emb)
+    model = small_model("llama")
+    wanted = logits(model)
+    report = posenc.transformers.use(model)
+    assert report.apply == [] and report.left_alone[0][0] == "llama.modeling_llama.apply_rotary_pos_emb"
+    assert sys.modules[LLAMA].apply_rotary_pos_emb is apply_rotary_pos_emb
+    assert (logits(model) - wanted).abs().max() <= 1e-5
