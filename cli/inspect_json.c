@@ -109,6 +109,7 @@ static void put_spec(const posenc_layer_type *type) {
                                           ? posenc_frequencies_softmax_factor(facts.frequencies)
                                           : 1.0);
         json_boolean("output_half", type->output_half);
+        json_boolean("norm_plus_one", type->norm_plus_one);
         json_boolean("conjugate", type->conjugate);
     } else {
         for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)

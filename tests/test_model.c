@@ -423,6 +423,27 @@ static void wrong_types_anywhere(void **state) {
     }
 }
 
+/* transformers' RMSNorm of these models multiplies by 1 + weight; GGUF files have the 1 in them. */
+static void norms_with_a_weight_less_one_are_told(void **state) {
+    (void)state;
+    static const struct {
+        const char *json;
+        int plus_one;
+    } known[] = {{"{\"model_type\":\"gemma3_text\",\"num_hidden_layers\":2}", 1},
+                 {"{\"model_type\":\"qwen3_next\",\"num_hidden_layers\":4}", 1},
+                 {"{\"model_type\":\"qwen3\",\"num_hidden_layers\":2}", 0},
+                 {"{\"model_type\":\"gemma3n_text\",\"num_hidden_layers\":2}", 0}};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        posenc_model *model = model_of(known[i].json);
+        for (size_t t = 0; t < posenc_model_layer_type_count(model); t++) {
+            const posenc_layer_type *type = posenc_model_layer_type(model, t);
+            assert_int_equal(type->norm_plus_one,
+                             type->kind == POSENC_ENCODING_ROPE && known[i].plus_one);
+        }
+        posenc_model_free(model);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(layers_by_pattern_and_by_list),
@@ -433,6 +454,7 @@ int main(void) {
         cmocka_unit_test(bad_texts_are_refused),
         cmocka_unit_test(a_wrong_encoding_is_told_by_its_type),
         cmocka_unit_test(wrong_types_anywhere),
+        cmocka_unit_test(norms_with_a_weight_less_one_are_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

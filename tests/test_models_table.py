@@ -29,7 +29,7 @@ WORDS = {
     "stored": ["permuted", "-"],
     "norm": ["before", "after", "-"],
 }
-RULES = {"mla-softmax", "output-half", "no-magnitude", "su-yarn", "fixed-base", "rope-ratio", "qwen-ntk", "internlm",
+RULES = {"mla-softmax", "output-half", "norm-plus-one", "no-magnitude", "su-yarn", "fixed-base", "rope-ratio", "qwen-ntk", "internlm",
          "alpha", "conjugate", "log-mul-tenth", "phimoe", "gte-ntk"}
 PATTERNS = {
     "when": r"([\w.]+=[\w*]+:(" + "|".join(KINDS) + r")(/\w+){0,2})( [\w.]+=[\w*]+:(" + "|".join(KINDS) + r")(/\w+){0,2})*",

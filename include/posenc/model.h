@@ -95,6 +95,8 @@ typedef struct posenc_layer_type {
                                posenc_frequencies_softmax_factor */
     int output_half;     /* 1: pairs are read interleaved and written as halves (DeepSeek-V3) */
     int conjugate;       /* 1: turns by the negative angle (nanochat) */
+    int norm_plus_one; /* 1: the weights of its q and k norms are stored minus 1 (Gemma 3): posenc_norm's
+                               weight_plus_one. 0 for GGUF files, which have the 1 in them */
     size_t heads, kv_heads; /* 0: not known */
     double max_bias;        /* alibi: as in posenc/alibi.h */
     uint64_t window;        /* sliding window in positions; 0: none known */

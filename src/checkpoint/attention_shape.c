@@ -2,7 +2,6 @@
 #include "base/fail.h"
 #include "formats/model_path.h"
 #include "formats/tensor_set.h"
-#include "model/gain_offset.h"
 #include "posenc/checkpoint.h"
 #include "posenc/model.h"
 
@@ -72,7 +71,7 @@ static const posenc_layer_type *penc_rotating_type(const posenc_model *model) {
     return NULL;
 }
 
-static posenc_status penc_model_shape(const char *path, int gguf, posenc_attention_shape *shape,
+static posenc_status penc_model_shape(const char *path, posenc_attention_shape *shape,
                                       posenc_checkpoint_facts *facts, posenc_error *error) {
     posenc_model *model;
     posenc_status status = posenc_model_open(path, &model, error);
@@ -87,12 +86,12 @@ static posenc_status penc_model_shape(const char *path, int gguf, posenc_attenti
         shape->head_dim = type->spec.head_dim;
         shape->rotary_dim = type->spec.rotary_dim;
         shape->rotary_start = type->spec.rotary_start;
+        shape->gain_offset = type->norm_plus_one;
         if (type->kind == POSENC_ENCODING_ROPE)
             facts->implied = type->spec.pairing == POSENC_PAIRING_HALF
                                  ? POSENC_DETECTED_HALF
                                  : POSENC_DETECTED_INTERLEAVED;
     }
-    shape->gain_offset = !gguf && penc_gain_offset(name);
     posenc_model_free(model);
     return POSENC_OK;
 }
@@ -114,7 +113,7 @@ posenc_status posenc_attention_shape_read(const char *path, posenc_attention_sha
     int gguf = strcmp(facts->format, "GGUF") == 0;
     const char *model = gguf ? found.weights : found.config;
     if (!status && model && strcmp(facts->format, "llama2.c") != 0)
-        status = penc_model_shape(model, gguf, &read, facts, error);
+        status = penc_model_shape(model, &read, facts, error);
     penc_model_path_free(&found);
     if (!status)
         *shape = read;

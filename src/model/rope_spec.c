@@ -403,6 +403,7 @@ posenc_status penc_rope_spec_make(const posenc_model *model, penc_layer_type *ty
     if (type->type.invalid)
         type->type.spec.head_dim = 0;
     type->type.softmax_factor = penc_word_in(config->rule.rules, "mla-softmax");
+    type->type.norm_plus_one = penc_word_in(config->rule.rules, "norm-plus-one");
     penc_note_rule(config, type, "qk_norm", config->rule.norm);
     penc_note_bias(config, type);
     penc_note_rule(config, type, "checkpoint", config->rule.stored);
