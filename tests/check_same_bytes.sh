@@ -14,7 +14,7 @@ cd "$1"
 # shellcheck source=tests/tap.sh
 . tests/tap.sh
 sources="src/base/*.c src/cpu/*.c src/kernels/*.c src/frequencies/*.c src/angles/*.c src/bias/*.c
-    src/absolute/*.c src/rope/*.c tests/same_bytes.c"
+    src/absolute/*.c src/rope/*.c src/cache/*.c tests/same_bytes.c"
 
 # build COMPILER FLAGS...
 build() {
