@@ -27,6 +27,8 @@ typedef struct bench_result {
 
 /* They return CLI_DONE, or print what failed. */
 int bench_rotate(const bench_job *job, const bench_case *c, bench_result *result);
+int bench_norm_rotate(const bench_job *job, const bench_case *c, bench_result *result);
+int bench_append(const bench_job *job, const bench_case *c, bench_result *result);
 int bench_angles(const bench_job *job, const bench_case *c, bench_result *result);
 int bench_bias(const bench_job *job, const bench_case *c, bench_result *result);
 

@@ -58,10 +58,9 @@ int bench_angles(const bench_job *job, const bench_case *c, bench_result *result
     int status = make_task(job, c, &task);
     if (!status) {
         bench_copy set = {NULL, job->output};
-        bench_contest contest = {{compute_rows, &task, c->tokens, 0},
-                                 {bench_memset, &set, bench_case_bytes(c), 0},
-                                 {NULL, NULL, 0, 0},
-                                 rewind_positions};
+        bench_contest contest = {.ours = {compute_rows, &task, c->tokens, 0},
+                                 .reference = {bench_memset, &set, bench_case_bytes(c), 0},
+                                 .reset = rewind_positions};
         status = bench_measure(&contest, &job->effort, &result->times);
         result->traffic = bench_case_bytes(c);
         result->pairs = c->tokens * c->head_dim / 2;

@@ -144,10 +144,8 @@ int bench_bias(const bench_job *job, const bench_case *c, bench_result *result) 
         free(task.slopes);
         return cli_fail_error(job->arguments, NULL, &error);
     }
-    bench_contest contest = {{write_shares, &task, task.shares, 0},
-                             {set_shares, &task, task.shares, 0},
-                             {NULL, NULL, 0, 0},
-                             NULL};
+    bench_contest contest = {.ours = {write_shares, &task, task.shares, 0},
+                             .reference = {set_shares, &task, task.shares, 0}};
     int status = bench_measure(&contest, &job->effort, &result->times);
     result->traffic = tile_count(&task) * tile_bytes(&task);
     if (!status)

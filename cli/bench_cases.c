@@ -1,14 +1,15 @@
 /* What posenc bench measures: the one list of its cases. SPDX-License-Identifier: MIT */
 #include "bench_cases.h"
 
-const char *const bench_work_names[BENCH_WORKS] = {"rotate", "angles", "bias"};
+const char *const bench_work_names[BENCH_WORKS] = {"rotate", "norm_rotate", "append", "angles",
+                                                   "bias"};
 const char *const bench_order_names[2] = {"tokens", "heads"};
 
-enum { HEADS = 32, HEAD_DIM = 128, LONG = 4096, SHORT = 32 };
+enum { HEADS = 32, KV_HEADS = 8, HEAD_DIM = 128, LONG = 4096, SHORT = 32 };
 
 /* A grid holds every combination of its axes' values, the last axis fastest. An axis without values has the
  * single value 0. */
-enum grid_axis { DTYPE, MODE, PAIRING, WIDTH, ORDER, FIRST, TOKENS, PLACE, GRID_AXES };
+enum grid_axis { DTYPE, CACHE, MODE, PAIRING, WIDTH, ORDER, FIRST, TOKENS, PLACE, GRID_AXES };
 enum { MOST_VALUES = 4 };
 
 typedef struct axis {
@@ -70,6 +71,25 @@ static const grid grids[] = {
       [ORDER] = ONE(BENCH_HEADS_FIRST),
       [TOKENS] = {2, {SHORT, LONG}},
       [PLACE] = PLACES}},
+    {BENCH_NORM_ROTATE,
+     HEADS,
+     {[DTYPE] = FLOATS,
+      [PAIRING] = PAIRINGS,
+      [WIDTH] = ONE(HEAD_DIM),
+      [TOKENS] = {3, {1, SHORT, LONG}}}},
+    {BENCH_APPEND, /* 16-bit keys and values as they are */
+     KV_HEADS,
+     {[DTYPE] = ONE(POSENC_F16),
+      [CACHE] = ONE(POSENC_CACHE_F16),
+      [WIDTH] = ONE(HEAD_DIM),
+      [TOKENS] = {3, {1, SHORT, LONG}}}},
+    {BENCH_APPEND, /* and what CPU engines compute in */
+     KV_HEADS,
+     {[DTYPE] = ONE(POSENC_F32),
+      [CACHE] = {4,
+                 {POSENC_CACHE_F16, POSENC_CACHE_BF16, POSENC_CACHE_INT8, POSENC_CACHE_FP8_E4M3}},
+      [WIDTH] = ONE(HEAD_DIM),
+      [TOKENS] = {3, {1, SHORT, LONG}}}},
     {BENCH_ANGLES, /* runs of positions, and rows one by one as decoding asks for them */
      0,
      {[DTYPE] = {4, {POSENC_F32, POSENC_F16, POSENC_BF16, POSENC_F64}},
@@ -122,11 +142,17 @@ bench_case bench_case_at(size_t index) {
                         .pairing = (posenc_pairing)value[PAIRING],
                         .order = (bench_order)value[ORDER],
                         .in_place = (int)value[PLACE],
+                        .cache = (posenc_cache_format)value[CACHE],
                         .mode = (posenc_mode)value[MODE],
                         .first_position = value[FIRST]};
 }
 
+int bench_turns(const bench_case *c) {
+    return c->work == BENCH_ROTATE || c->work == BENCH_NORM_ROTATE || c->work == BENCH_APPEND;
+}
+
 size_t bench_case_bytes(const bench_case *c) {
     size_t heads = c->heads ? c->heads : 1; /* rows: cos and sin have head_dim / 2 numbers each */
-    return c->tokens * heads * c->head_dim * posenc_dtype_bytes(c->dtype);
+    size_t arrays = c->work == BENCH_APPEND ? 2 : 1;
+    return arrays * c->tokens * heads * c->head_dim * posenc_dtype_bytes(c->dtype);
 }

@@ -2,9 +2,16 @@
 #ifndef CLI_BENCH_CASES_H
 #define CLI_BENCH_CASES_H
 
-#include "posenc/rotate.h"
+#include "posenc/cache.h"
 
-typedef enum bench_work { BENCH_ROTATE, BENCH_ANGLES, BENCH_BIAS, BENCH_WORKS } bench_work;
+typedef enum bench_work {
+    BENCH_ROTATE,
+    BENCH_NORM_ROTATE,
+    BENCH_APPEND,
+    BENCH_ANGLES,
+    BENCH_BIAS,
+    BENCH_WORKS
+} bench_work;
 typedef enum bench_order { BENCH_TOKENS_FIRST, BENCH_HEADS_FIRST } bench_order;
 
 /* Members that a work has no use for are 0. */
@@ -13,11 +20,12 @@ typedef struct bench_case {
     posenc_dtype dtype;
     size_t tokens; /* rows of angles, queries (and keys) of a bias */
     size_t heads, head_dim;
-    posenc_pairing pairing; /* rotate */
-    bench_order order;      /* rotate */
-    int in_place;           /* rotate */
-    posenc_mode mode;       /* angles */
-    int64_t first_position; /* angles */
+    posenc_pairing pairing;    /* rotate, norm_rotate, append */
+    bench_order order;         /* rotate */
+    int in_place;              /* rotate */
+    posenc_cache_format cache; /* append: what keys and values of `dtype` become */
+    posenc_mode mode;          /* angles */
+    int64_t first_position;    /* angles */
 } bench_case;
 
 extern const char *const bench_work_names[BENCH_WORKS];
@@ -27,7 +35,10 @@ size_t bench_case_count(void);
 /* Case `index` of the list, below bench_case_count(). */
 bench_case bench_case_at(size_t index);
 
-/* Bytes of the array that a rotation works on, or of the rows. */
+/* Whether a work rotates heads of tokens, in dtype and pairing. */
+int bench_turns(const bench_case *c);
+
+/* Bytes of the array that a rotation works on (append: keys and values), or of the rows. */
 size_t bench_case_bytes(const bench_case *c);
 
 #endif

@@ -55,12 +55,13 @@ static double median(double *numbers, int count) {
     return numbers[count / 2];
 }
 
-enum { OURS, REFERENCE, LOOP, SIDES };
+enum { OURS, REFERENCE, LOOP, PARTS, ALONE, SIDES };
 
 /* Every second round goes the other way; the first and the last one end with ours. */
 static int run_round(const bench_contest *contest, const bench_effort *effort, int round,
                      double seconds[SIDES][BENCH_MOST_ROUNDS]) {
-    const bench_side *sides[SIDES] = {&contest->ours, &contest->reference, &contest->loop};
+    const bench_side *sides[SIDES] = {&contest->ours, &contest->reference, &contest->loop,
+                                      &contest->parts, &contest->alone};
     for (int i = 0; i < SIDES; i++) {
         int which = round % 2 ? i : SIDES - 1 - i;
         const bench_side *side = sides[which];
@@ -77,22 +78,34 @@ static int run_round(const bench_contest *contest, const bench_effort *effort, i
     return 0;
 }
 
+/* The median over the rounds of a side's time divided by that of ours. */
+static double median_ratio(const double *side, const double *ours, int rounds) {
+    double ratios[BENCH_MOST_ROUNDS];
+    for (int round = 0; round < rounds; round++)
+        ratios[round] = side[round] / ours[round];
+    return median(ratios, rounds);
+}
+
 int bench_measure(bench_contest *contest, const bench_effort *effort, bench_times *times) {
     double seconds[SIDES][BENCH_MOST_ROUNDS] = {{0}}, ratios[BENCH_MOST_ROUNDS];
-    int result = prepare(&contest->ours, effort);
-    if (!result)
-        result = prepare(&contest->reference, effort);
-    if (!result)
-        result = prepare(&contest->loop, effort);
+    bench_side *sides[SIDES] = {&contest->ours, &contest->reference, &contest->loop,
+                                &contest->parts, &contest->alone};
+    int result = 0;
+    for (int i = 0; i < SIDES && !result; i++)
+        result = prepare(sides[i], effort);
     for (int round = 0; !result && round < effort->rounds; round++) {
         result = run_round(contest, effort, round, seconds);
         ratios[round] = seconds[REFERENCE][round] / seconds[OURS][round];
     }
     if (result)
         return result;
+    times->parts_ratio = median_ratio(seconds[PARTS], seconds[OURS], effort->rounds);
+    times->alone_ratio = median_ratio(seconds[ALONE], seconds[OURS], effort->rounds);
     times->ours = median(seconds[OURS], effort->rounds);
     times->reference = median(seconds[REFERENCE], effort->rounds);
     times->loop = median(seconds[LOOP], effort->rounds);
+    times->parts = median(seconds[PARTS], effort->rounds);
+    times->alone = median(seconds[ALONE], effort->rounds);
     times->ratio = median(ratios, effort->rounds); /* sorted now */
     times->ratio_least = ratios[0];
     times->ratio_most = ratios[effort->rounds - 1];

@@ -22,13 +22,16 @@ typedef struct bench_effort {
  * with ours.context before every timing of ours, untimed. */
 typedef struct bench_contest {
     bench_side ours, reference, loop;
+    bench_side parts, alone; /* of fused works: the same in several calls; the rotation alone */
     void (*reset)(void *context);
 } bench_contest;
 
 /* Seconds of one call, medians over the rounds, and the ratio reference / ours of each round. */
 typedef struct bench_times {
     double ours, reference, loop; /* loop: 0 where there is none */
+    double parts, alone;          /* 0 where there are none */
     double ratio, ratio_least, ratio_most;
+    double parts_ratio, alone_ratio; /* parts / ours and alone / ours, medians over the rounds */
 } bench_times;
 
 enum { BENCH_MOST_ROUNDS = 15 };

@@ -38,24 +38,30 @@ static void json_speed(const char *key, const bench_result *result, double secon
 
 static void print_json(const bench_case *c, const bench_result *result) {
     const bench_times *times = &result->times;
-    int rotates = c->work == BENCH_ROTATE;
+    int turns = bench_turns(c);
     json_open(NULL, '{');
     json_string("work", bench_work_names[c->work]);
     json_string("dtype", posenc_dtype_name(c->dtype));
-    json_word("pairing", rotates, posenc_pairing_name(c->pairing));
+    json_word("pairing", turns, posenc_pairing_name(c->pairing));
     json_size("tokens", c->tokens);
     json_size("heads", c->heads);
     json_size("head_dim", c->head_dim);
-    json_word("order", rotates, bench_order_names[c->order]);
+    if (c->work == BENCH_APPEND)
+        json_string("cache", posenc_cache_format_name(c->cache));
+    json_word("order", turns, bench_order_names[c->order]);
     json_boolean("in_place", c->in_place);
     json_integer("threads", result->threads);
     json_speed("gb_per_s", result, times->ours);
-    json_speed("memcpy_gb_per_s", result, rotates ? times->reference : 0);
-    json_speed("memset_gb_per_s", result, rotates ? 0 : times->reference);
+    json_speed("memcpy_gb_per_s", result, turns ? times->reference : 0);
+    json_speed("memset_gb_per_s", result, turns ? 0 : times->reference);
     json_speed("copy_loop_gb_per_s", result, times->loop);
     json_number("ratio", times->ratio);
     json_number("ratio_least", times->ratio_least);
     json_number("ratio_most", times->ratio_most);
+    if (times->parts > 0)
+        json_number("parts_ratio", times->parts_ratio);
+    if (times->alone > 0)
+        json_number("alone_ratio", times->alone_ratio);
     json_number("nanoseconds", 1e9 * times->ours);
     if (c->work == BENCH_ANGLES) {
         json_string("mode", posenc_mode_name(c->mode));
@@ -70,7 +76,7 @@ static void print_json(const bench_case *c, const bench_result *result) {
 /* A group of rows has one heading: works, dtypes, pairings and modes do not change within. */
 static int same_group(const bench_case *a, const bench_case *b) {
     return a->work == b->work && a->dtype == b->dtype && a->pairing == b->pairing &&
-           a->mode == b->mode;
+           a->mode == b->mode && a->cache == b->cache;
 }
 
 static void print_heading(const bench_case *c) {
@@ -79,6 +85,19 @@ static void print_heading(const bench_case *c) {
     switch (c->work) {
     case BENCH_ROTATE:
         printf("\nrotate, %s, %s\n", dtype, posenc_pairing_name(c->pairing));
+        break;
+    case BENCH_NORM_ROTATE:
+        printf("\nnorm_rotate, %s, %s: the norm of each head, then the rotation\n", dtype,
+               posenc_pairing_name(c->pairing));
+        columns[2] = "alone";
+        columns[3] = "";
+        columns[5] = "parts";
+        break;
+    case BENCH_APPEND:
+        printf("\nappend, %s to %s: keys rotated, values, %zu heads, blocks of 16\n", dtype,
+               posenc_cache_format_name(c->cache), c->heads);
+        columns[2] = columns[3] = "";
+        columns[5] = "parts";
         break;
     case BENCH_ANGLES:
         printf("\nangles, %s, mode %s: rows of cos and sin\n", dtype, posenc_mode_name(c->mode));
@@ -110,6 +129,10 @@ static void print_row(const bench_case *c, const bench_result *result) {
         snprintf(order, sizeof order, "%lld", (long long)c->first_position);
     if (result->pairs)
         snprintf(loop, sizeof loop, "%.3f", 1e9 * times->ours / (double)result->pairs);
+    if (times->alone > 0)
+        snprintf(order, sizeof order, "%.3f", times->alone_ratio);
+    if (times->parts > 0)
+        snprintf(loop, sizeof loop, "%.3f", times->parts_ratio);
     if (times->loop > 0)
         snprintf(loop, sizeof loop, "%.1f", gigabytes_per_second(result, times->loop));
     printf("%6zu %5s %7s %5s %10.3f %6.1f %6.1f %7s %6.3f %6.3f %6.3f\n", c->tokens, width, order,

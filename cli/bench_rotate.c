@@ -6,23 +6,16 @@
 #include "bench_rows.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-
-/* The first token's position: at 0 nothing turns, and nothing would be checked. */
-enum { FIRST_POSITION = 1000 };
 
 typedef struct rotate_task {
     const bench_job *job;
     const bench_case *c;
-    posenc_rotation rotation;
+    bench_turner turner;
     posenc_tensor tensor;
     const char *from;
     char *to;
     size_t bytes;
-    char *rows; /* cos, then sin */
-    int64_t *positions;
-    posenc_frequencies *frequencies;
 } rotate_task;
 
 static int rotate_all(const rotate_task *task, const posenc_rotation *rotation,
@@ -37,8 +30,8 @@ static int rotate_all(const rotate_task *task, const posenc_rotation *rotation,
 static int rotate_tokens(void *context, size_t first, size_t count) {
     const rotate_task *task = context;
     if (count == task->c->tokens)
-        return rotate_all(task, &task->rotation, &task->tensor, 0);
-    posenc_rotation rotation = task->rotation;
+        return rotate_all(task, &task->turner.rotation, &task->tensor, 0);
+    posenc_rotation rotation = task->turner.rotation;
     posenc_tensor tensor = task->tensor;
     size_t row_bytes = task->c->head_dim / 2 * posenc_dtype_bytes(rotation.dtype);
     rotation.cos = (const char *)rotation.cos + first * row_bytes;
@@ -64,37 +57,15 @@ static posenc_tensor tensor_of(const bench_case *c) {
     return tensor;
 }
 
-static posenc_rows rows_of(const rotate_task *task) {
-    posenc_rows rows = POSENC_ROWS_INIT;
-    rows.cos = task->rows;
-    rows.sin = task->rows + task->c->tokens * task->c->head_dim / 2 * sizeof(float);
-    return rows;
-}
-
 static int make_task(const bench_job *job, const bench_case *c, rotate_task *task) {
     *task = (rotate_task){.job = job, .c = c, .tensor = tensor_of(c)};
     task->bytes = bench_case_bytes(c);
     task->to = job->output;
     task->from = c->in_place ? job->output : job->input;
-    task->rows = malloc(c->tokens * c->head_dim * sizeof(float));
-    task->positions = malloc(c->tokens * sizeof *task->positions);
-    if (!task->rows || !task->positions)
-        return cli_fail(job->arguments, "no memory for %zu rows", c->tokens);
-    for (size_t i = 0; i < c->tokens; i++)
-        task->positions[i] = FIRST_POSITION + (int64_t)i;
-    posenc_rows rows = rows_of(task);
     posenc_error error;
-    if (bench_frequencies(c->head_dim, c->pairing, &task->frequencies, &error) ||
-        posenc_angles(task->frequencies, task->positions, c->tokens, &rows, &error) ||
-        posenc_rotation_of(task->frequencies, &rows, c->tokens, &task->rotation, &error))
+    if (bench_turner_make(&task->turner, c->tokens, c->head_dim, c->pairing, &error))
         return cli_fail_error(job->arguments, NULL, &error);
     return CLI_DONE;
-}
-
-static void free_task(rotate_task *task) {
-    posenc_frequencies_destroy(task->frequencies);
-    free(task->rows);
-    free(task->positions);
 }
 
 /* Where a pair stands in the array: elements a and b. */
@@ -115,28 +86,24 @@ static pair_place place_of(const rotate_task *task, size_t index) {
     return p;
 }
 
-/* Turns one pair `calls` times as posenc/rotate.h says: products and sums in float32, 16 bits rounded
- * once. */
-static void turn(posenc_dtype dtype, float cosine, float sine, size_t calls, double pair[2]) {
+/* Turns one pair `calls` times; 16 bits are rounded once in each. */
+static void turn(const rotate_task *task, const pair_place *p, size_t calls, double pair[2]) {
+    posenc_dtype dtype = task->c->dtype;
     for (size_t i = 0; i < calls; i++) {
         float a = (float)pair[0], b = (float)pair[1];
-        float ac = a * cosine, bs = b * sine, as = a * sine, bc = b * cosine;
-        float turned_a = ac - bs, turned_b = as + bc;
-        pair[0] = dtype == POSENC_F32 ? turned_a : bench_round(turned_a, dtype);
-        pair[1] = dtype == POSENC_F32 ? turned_b : bench_round(turned_b, dtype);
+        bench_turn(&task->turner, p->token, p->pair, &a, &b);
+        pair[0] = dtype == POSENC_F32 ? a : bench_round(a, dtype);
+        pair[1] = dtype == POSENC_F32 ? b : bench_round(b, dtype);
     }
 }
 
 static int pair_is_right(const rotate_task *task, size_t index, size_t calls) {
     posenc_dtype dtype = task->c->dtype;
     pair_place p = place_of(task, index);
-    size_t row = p.token * (task->c->head_dim / 2) + p.pair;
-    float cosine = (float)bench_number(task->rotation.cos, POSENC_F32, row);
-    float sine = (float)bench_number(task->rotation.sin, POSENC_F32, row);
     double wanted[2] = {bench_number(task->job->input, dtype, p.a),
                         bench_number(task->job->input, dtype, p.b)};
     double got[2] = {bench_number(task->to, dtype, p.a), bench_number(task->to, dtype, p.b)};
-    turn(dtype, cosine, sine, task->c->in_place ? calls : 1, wanted);
+    turn(task, &p, task->c->in_place ? calls : 1, wanted);
     if (got[0] == wanted[0] && got[1] == wanted[1])
         return 1;
     fprintf(stderr,
@@ -151,8 +118,8 @@ static int pair_is_right(const rotate_task *task, size_t index, size_t calls) {
  * the result of `calls` rotations, one upon the other. */
 static int output_is_right(const rotate_task *task, size_t calls) {
     enum { MOST_SAMPLES = 8192, LEAST_SAMPLES = 64, MOST_TURNS = 1 << 20 };
-    posenc_rows rows = rows_of(task);
-    if (!bench_rows_are_right(&rows, task->frequencies, FIRST_POSITION, task->c->tokens))
+    if (!bench_rows_are_right(&task->turner.rows, task->turner.frequencies, BENCH_FIRST_POSITION,
+                              task->c->tokens))
         return 0;
     size_t total = task->c->tokens * task->c->heads * task->c->head_dim / 2;
     size_t samples = task->c->in_place ? MOST_TURNS / calls : MOST_SAMPLES;
@@ -171,15 +138,15 @@ int bench_rotate(const bench_job *job, const bench_case *c, bench_result *result
     if (!status) {
         /* Out of place the copies go where the rotation goes; in place that array is the rotation's own. */
         bench_copy copy = {job->input, c->in_place ? job->other : job->output};
-        bench_contest contest = {{rotate_tokens, &task, c->tokens, 0},
-                                 {bench_memcpy, &copy, task.bytes, 0},
-                                 {bench_copy_loop_now().work, &copy, task.bytes, 0},
-                                 restore};
+        bench_contest contest = {.ours = {rotate_tokens, &task, c->tokens, 0},
+                                 .reference = {bench_memcpy, &copy, task.bytes, 0},
+                                 .loop = {bench_copy_loop_now().work, &copy, task.bytes, 0},
+                                 .reset = restore};
         status = bench_measure(&contest, &job->effort, &result->times);
         result->traffic = 2 * task.bytes;
         if (!status)
             result->wrong = !output_is_right(&task, contest.ours.calls);
     }
-    free_task(&task);
+    bench_turner_free(&task.turner);
     return status;
 }

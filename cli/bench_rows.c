@@ -7,6 +7,8 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 static const double base = 10000.0;
 
@@ -64,4 +66,42 @@ int bench_rows_are_right(const posenc_rows *rows, const posenc_frequencies *freq
             return 0;
     }
     return 1;
+}
+
+posenc_status bench_turner_make(bench_turner *turner, size_t tokens, size_t head_dim,
+                                posenc_pairing pairing, posenc_error *error) {
+    int64_t *positions = malloc(tokens * sizeof *positions);
+    posenc_rows rows = POSENC_ROWS_INIT;
+    *turner = (bench_turner){.memory = malloc(tokens * head_dim * sizeof(float))};
+    rows.cos = turner->memory;
+    rows.sin = turner->memory + tokens * head_dim / 2;
+    turner->rows = rows;
+    posenc_status status = POSENC_OUT_OF_MEMORY;
+    if (positions && turner->memory) {
+        for (size_t i = 0; i < tokens; i++)
+            positions[i] = BENCH_FIRST_POSITION + (int64_t)i;
+        status = bench_frequencies(head_dim, pairing, &turner->frequencies, error);
+        if (!status)
+            status = posenc_angles(turner->frequencies, positions, tokens, &rows, error);
+        if (!status)
+            status =
+                posenc_rotation_of(turner->frequencies, &rows, tokens, &turner->rotation, error);
+    } else {
+        *error = (posenc_error){.status = status, .argument = "rows", .must = "fit into memory"};
+    }
+    free(positions);
+    return status;
+}
+
+void bench_turner_free(bench_turner *turner) {
+    posenc_frequencies_destroy(turner->frequencies);
+    free(turner->memory);
+}
+
+void bench_turn(const bench_turner *turner, size_t token, size_t pair, float *a, float *b) {
+    size_t at = token * posenc_frequencies_pairs(turner->frequencies) + pair;
+    float c = ((const float *)turner->rows.cos)[at], s = ((const float *)turner->rows.sin)[at];
+    float ac = *a * c, bs = *b * s, as = *a * s, bc = *b * c;
+    *a = ac - bs;
+    *b = as + bc;
 }

@@ -10,9 +10,9 @@
 
 static const cli_option options[] = {
     {"quick", NULL, "few and short rounds: a test, no measurement"},
-    {"work", "W", "only this work: rotate, angles or bias"},
+    {"work", "W", "only rotate, norm_rotate, append, angles or bias"},
     {"dtype", "T", "only this dtype: f64, f32, f16 or bf16"},
-    {"pairing", "P", "only rotations of this pairing: half, interleaved"},
+    {"pairing", "P", "only rotations of this pairing: half or interleaved"},
     {"tokens", "N", "only cases of N tokens (1, 32, 4096; angles 1, 2048)"},
     {"head-dim", "D", "only cases of this width (64, 80, 96, 128, 256)"},
     {"order", "O", "only rotations in this order in memory: tokens, heads"},
@@ -57,10 +57,10 @@ static int get_filter(const cli_arguments *arguments, bench_filter *filter) {
 }
 
 static int is_wanted(const bench_filter *filter, const bench_case *c) {
-    int rotates = c->work == BENCH_ROTATE;
+    int rotates = c->work == BENCH_ROTATE, turns = bench_turns(c);
     return (filter->work < 0 || filter->work == (int)c->work) &&
            (filter->dtype < 0 || filter->dtype == (int)c->dtype) &&
-           (filter->pairing < 0 || (rotates && filter->pairing == (int)c->pairing)) &&
+           (filter->pairing < 0 || (turns && filter->pairing == (int)c->pairing)) &&
            (filter->order < 0 || (rotates && filter->order == (int)c->order)) &&
            (filter->in_place < 0 || (rotates && filter->in_place == c->in_place)) &&
            (!filter->tokens || filter->tokens == c->tokens) &&
@@ -120,8 +120,8 @@ static int allocate(bench_job *job, const bench_filter *filter, size_t *cases) {
 
 static int run_case(bench_job *job, const bench_case *c, bench_result *result) {
     static int (*const works[BENCH_WORKS])(const bench_job *, const bench_case *,
-                                           bench_result *) = {bench_rotate, bench_angles,
-                                                              bench_bias};
+                                           bench_result *) = {
+        bench_rotate, bench_norm_rotate, bench_append, bench_angles, bench_bias};
     *result = (bench_result){.threads = threads_of(job, c)};
     job->effort.threads = result->threads;
     if (job->dtype != c->dtype) {
@@ -181,8 +181,11 @@ const cli_command command_bench = {
     "",
     0,
     "speed as a ratio to memcpy in the same run",
-    "Measures rotations against memcpy of the same bytes, and rows of cos and sin and\n"
-    "ALiBi biases against memset, on the same warm memory, in turn. GB/s are 10^9\n"
+    "Measures rotations, rotations with the norm of each head (norm_rotate) and\n"
+    "appends to a paged cache (append) against memcpy of the same bytes, and rows of\n"
+    "cos and sin and ALiBi biases against memset, on the same warm memory, in turn.\n"
+    "parts and alone are the times of the same work in several calls and of the\n"
+    "rotation without the norm, as multiples of ours. GB/s are 10^9\n"
     "bytes read and written (rows and biases: written) in a second. A ratio above 1\n"
     "is faster than memcpy. One thread is timed by the CPU time it had, several by\n"
     "the clock; they are started anew in each call, and memcpy is split among as\n"

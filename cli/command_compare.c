@@ -1,8 +1,9 @@
 /* posenc compare. SPDX-License-Identifier: MIT */
 #include "commands.h"
+#include "model_side.h"
 #include "output.h"
-#include "position_list.h"
 #include "posenc/compare.h"
+#include "position_list.h"
 #include "report_causes.h"
 
 #include <inttypes.h>
@@ -12,22 +13,35 @@
 
 static const cli_option options[] = {
     {"positions", "LIST",
-     CLI_POSITIONS_HELP ";\nof a table's rows (0, 1, 2, ...); without tables\n0 ... 4095 and far ones up to 1048575"},
+     CLI_POSITIONS_HELP
+     ";\nof a table's rows (0, 1, 2, ...); without tables\n0 ... 4095 and far ones up to 1048575"},
+    {"layer-type", "T", "of models: which layers (posenc inspect lists them)"},
+    {"layer-type-b", "T", "the same of B, where it differs"},
+    {"seq-len", "N", "of models: context length, for dynamic and longrope\n(the model's maximum)"},
     {NULL, NULL, NULL},
 };
 
 typedef struct compare_job {
     const cli_arguments *arguments;
     posenc_side *side[2];
+    posenc_model *model[2]; /* NULL: no model file */
     int64_t *positions;
     size_t count;
     posenc_comparison result;
 } compare_job;
 
-/* A side is JSON, or a file; model files will be a third kind. */
+static const char *layer_type_of(const compare_job *job, int index) {
+    const char *of_b = cli_value(job->arguments, "layer-type-b");
+    return index && of_b ? of_b : cli_value(job->arguments, "layer-type");
+}
+
+/* A side is JSON, a model, or another file. */
 static int open_side(compare_job *job, int index) {
     const char *text = cli_operand(job->arguments, index);
     posenc_error error;
+    if (*text != '{' && model_side_is(text))
+        return model_side_open(job->arguments, text, layer_type_of(job, index), &job->model[index],
+                               &job->side[index]);
     posenc_status status = *text == '{'
                                ? posenc_side_of_json(text, strlen(text), &job->side[index], &error)
                                : posenc_side_open(text, &job->side[index], &error);
@@ -37,8 +51,8 @@ static int open_side(compare_job *job, int index) {
 /* Where faults show: every position of a short context, then around the lengths of models. */
 static int default_positions(compare_job *job) {
     enum { DENSE = 4096 };
-    static const int64_t far[] = {4096,   8191,   8192,   16384,   32767,   32768,   65535,  65537,
-                                  131071, 131072, 262144, 524288, 1000000, 1048575, -1,     -1000};
+    static const int64_t far[] = {4096,   8191,   8192,   16384,  32767,   32768,   65535, 65537,
+                                  131071, 131072, 262144, 524288, 1000000, 1048575, -1,    -1000};
     size_t more = sizeof far / sizeof *far;
     job->count = DENSE + more;
     job->positions = malloc(job->count * sizeof *job->positions);
@@ -75,7 +89,8 @@ static int get_positions(compare_job *job) {
 
 static int compare(compare_job *job) {
     posenc_error error;
-    if (posenc_compare(job->side[0], job->side[1], job->positions, job->count, &job->result, &error))
+    if (posenc_compare(job->side[0], job->side[1], job->positions, job->count, &job->result,
+                       &error))
         return cli_fail_error(job->arguments, NULL, &error);
     return job->result.agreement == POSENC_AGREEMENT_EQUAL ? CLI_DONE : CLI_NO;
 }
@@ -136,14 +151,15 @@ static void report_decades(const posenc_comparison *result) {
         if (one->exists && i == 0)
             printf("  %26s  %.3g\n", "0", one->error);
         else if (one->exists)
-            printf("  %12zu ... %9zu  %.3g  (position %" PRId64 ", pair %zu)\n", from, from * 10 - 1,
-                   one->error, one->position, one->pair);
+            printf("  %12zu ... %9zu  %.3g  (position %" PRId64 ", pair %zu)\n", from,
+                   from * 10 - 1, one->error, one->position, one->pair);
     }
 }
 
 static void report_structure(const posenc_comparison *result) {
     if (result->pairs_a != result->pairs_b)
-        printf("A has %zu pairs, B %zu: nothing else can be compared\n", result->pairs_a, result->pairs_b);
+        printf("A has %zu pairs, B %zu: nothing else can be compared\n", result->pairs_a,
+               result->pairs_b);
     if (result->slices_differ)
         printf("other channels of the head rotate\n");
     if (result->axes_differ)
@@ -188,6 +204,8 @@ static int run(const cli_arguments *arguments) {
         report_text(&job);
     posenc_side_free(job.side[0]);
     posenc_side_free(job.side[1]);
+    posenc_model_free(job.model[0]);
+    posenc_model_free(job.model[1]);
     free(job.positions);
     return status;
 }
@@ -197,12 +215,14 @@ const cli_command command_compare = {
     "A B",
     2,
     "do two encodings agree, from which position on not, and why",
-    "A and B: a spec in JSON ('{\"head_dim\": 128, \"base\": 500000}', or a file of it), or\n"
+    "A and B: a model (its config.json, GGUF file, folder, or name in a local store), a\n"
+    "spec in JSON ('{\"head_dim\": 128, \"base\": 500000}', or a file of it), or\n"
     "what an implementation of your own has dumped: cos and sin tables (.npz or\n"
     ".safetensors with arrays cos and sin, full or half width; .npy with both in one\n"
     "row) or inverse frequencies (one axis). Tables are taken as the rows of positions\n"
     "0, 1, 2, ... or of --positions. Exit status 0: equal, 1: not (equivalent included).\n\n"
     "  posenc compare '{\"head_dim\": 64, \"base\": 1e6}' tables.npz\n"
+    "  posenc compare models/Llama-3.1-8B models/Llama-3.1-8B.gguf\n"
     "  posenc compare old.json new.json --positions 0:100000",
     options,
     NULL,

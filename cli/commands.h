@@ -11,8 +11,10 @@
     X(angles)                                                                                      \
     X(rotate)                                                                                      \
     X(alibi)                                                                                       \
+    X(inspect)                                                                                     \
     X(compare)                                                                                     \
     X(diagnose)                                                                                    \
+    X(detect)                                                                                      \
     X(vectors)                                                                                     \
     X(bench)
 

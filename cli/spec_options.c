@@ -1,6 +1,7 @@
 /* The options that describe a rotary encoding. SPDX-License-Identifier: MIT */
 #include "spec_options.h"
 
+#include "model_options.h"
 #include "output.h"
 
 #include <inttypes.h>
@@ -9,6 +10,10 @@
 #include <string.h>
 
 const cli_option spec_options[] = {
+    {"config", "PATH",
+     "the spec of a model: its config.json, GGUF file or\nfolder, in place of the options that describe one"},
+    {"layer-type", "T",
+     "which of the model's layers (posenc inspect lists\nthem); needed where several rotate differently"},
     {"head-dim", "D", "channels of a head"},
     {"rotary-dim", "R", "channels of it that rotate, even (all from S on)"},
     {"rotary-start", "S", "the first channel that rotates (0)"},
@@ -51,7 +56,8 @@ static int get_spec(const cli_arguments *arguments, uint64_t head_dim, posenc_sp
     uint64_t given = head_dim, rotary_dim = 0, rotary_start = 0;
     int status = cli_get_size(arguments, "head-dim", 2, &given);
     if (!status && given == 0)
-        status = cli_fail(arguments, "--head-dim is missing: channels of a head, such as 128");
+        status = cli_fail(
+            arguments, "--head-dim is missing: channels of a head, such as 128 (or --config PATH)");
     if (!status && head_dim && given != head_dim)
         status = cli_fail(arguments,
                           "--head-dim is %" PRIu64 " but the array's head_dim axis has %" PRIu64,
@@ -71,6 +77,30 @@ static int get_spec(const cli_arguments *arguments, uint64_t head_dim, posenc_sp
     spec->rotary_dim = (size_t)rotary_dim;
     spec->rotary_start = (size_t)rotary_start;
     return status ? status : get_pairing(arguments, spec);
+}
+
+/* What the rules of the model type or nobody said, for "defaulted". */
+static void note_values(spec_choice *choice, const posenc_layer_type *type) {
+    for (size_t i = 0; i < type->value_count && choice->note_count < SPEC_MAX_NOTES; i++) {
+        const posenc_model_value *value = &type->values[i];
+        if (value->source == POSENC_SOURCE_FILE ||
+            (value->number.kind == POSENC_NUMBER_NONE && strcmp(value->name, "pairing") != 0))
+            continue;
+        posenc_note note = {POSENC_NOTE_DEFAULTED,
+                            strcmp(value->name, "rope_theta") == 0 ? "base" : value->name,
+                            value->number};
+        choice->notes[choice->note_count++] = note;
+    }
+}
+
+static int get_model_spec(const cli_arguments *arguments, uint64_t head_dim, posenc_spec *spec,
+                          spec_choice *choice) {
+    int status = model_options_get(arguments, head_dim, &choice->model, &choice->layer_type, spec);
+    if (!status)
+        status = get_pairing(arguments, spec);
+    if (!status)
+        note_values(choice, choice->layer_type);
+    return status;
 }
 
 static posenc_notes open_notes(spec_choice *choice) {
@@ -130,10 +160,14 @@ int spec_choice_get(const cli_arguments *arguments, uint64_t head_dim, uint64_t 
     posenc_spec spec = POSENC_SPEC_INIT;
     uint64_t seq_len = 0;
     *choice = (spec_choice){0};
-    int status = get_spec(arguments, head_dim, &spec);
+    int given = cli_value(arguments, "config") != NULL;
+    if (!given && cli_value(arguments, "layer-type"))
+        return cli_fail(arguments, "--layer-type is given without --config");
+    int status = given ? get_model_spec(arguments, head_dim, &spec, choice)
+                       : get_spec(arguments, head_dim, &spec);
     if (!status)
         status = get_mode(arguments, &choice->mode);
-    if (!status)
+    if (!status && !given)
         status = get_scaling(arguments, &spec, choice);
     if (!status)
         status = get_length(arguments, &spec, length, &seq_len);
@@ -150,8 +184,8 @@ int spec_choice_get(const cli_arguments *arguments, uint64_t head_dim, uint64_t 
         posenc_number value = {POSENC_NUMBER_SIZE, {.size = seq_len}};
         note_defaulted(choice, "seq_len", value);
     }
-    if (!cli_value(arguments,
-                   "pairing")) { /* an enumeration has no unset value that C could note */
+    if (!given && !cli_value(arguments,
+                             "pairing")) { /* an enumeration has no unset value that C could note */
         posenc_number none = {POSENC_NUMBER_NONE, {0}};
         note_defaulted(choice, "pairing", none);
     }
@@ -161,8 +195,10 @@ int spec_choice_get(const cli_arguments *arguments, uint64_t head_dim, uint64_t 
 void spec_choice_free(spec_choice *choice) {
     posenc_frequencies_destroy(choice->frequencies);
     posenc_rope_parameters_free(choice->parameters);
+    posenc_model_free(choice->model);
     choice->frequencies = NULL;
     choice->parameters = NULL;
+    choice->model = NULL;
 }
 
 int spec_choice_check_positions(const cli_arguments *arguments, const spec_choice *choice,
@@ -189,13 +225,15 @@ int64_t *spec_choice_positions(const cli_arguments *arguments, const spec_choice
     return positions;
 }
 
-static void note_text(const posenc_note *note, char text[CLI_NUMBER_TEXT]) {
+static void note_text(const spec_choice *choice, const posenc_note *note,
+                      char text[CLI_NUMBER_TEXT]) {
     if (note->value.kind == POSENC_NUMBER_REAL)
         number_text(note->value.as.real, text);
     else if (note->value.kind == POSENC_NUMBER_SIZE)
         snprintf(text, CLI_NUMBER_TEXT, "%" PRIu64, note->value.as.size);
     else
-        snprintf(text, CLI_NUMBER_TEXT, "%s", posenc_pairing_name(POSENC_PAIRING_HALF));
+        snprintf(text, CLI_NUMBER_TEXT, "%s",
+                 posenc_pairing_name(posenc_frequencies_spec(choice->frequencies)->pairing));
 }
 
 static void report_defaults(const spec_choice *choice, int json) {
@@ -207,7 +245,7 @@ static void report_defaults(const spec_choice *choice, int json) {
         const posenc_note *note = &choice->notes[i];
         if (note->kind != POSENC_NOTE_DEFAULTED)
             continue;
-        note_text(note, text);
+        note_text(choice, note, text);
         if (json)
             json_string(NULL, note->argument);
         else
@@ -218,6 +256,19 @@ static void report_defaults(const spec_choice *choice, int json) {
         json_close();
     else if (count)
         putchar('\n');
+}
+
+/* Those of the chosen layer type and of the whole model. */
+static void report_model_warnings(const spec_choice *choice, int json) {
+    for (size_t i = 0; choice->model && i < posenc_model_warning_count(choice->model); i++) {
+        const posenc_model_warning *warning = posenc_model_warning_at(choice->model, i);
+        if (warning->layer_type && strcmp(warning->layer_type, choice->layer_type->name) != 0)
+            continue;
+        if (json)
+            json_string(NULL, warning->message);
+        else
+            printf("warning: %s\n", warning->message);
+    }
 }
 
 void spec_choice_report(const spec_choice *choice, int json) {
@@ -236,6 +287,8 @@ void spec_choice_report(const spec_choice *choice, int json) {
         else
             printf("warning: %s\n", sentence);
     }
+    if (choice->model)
+        report_model_warnings(choice, json);
     if (json)
         json_close();
 }

@@ -5,6 +5,7 @@
 
 #include "command.h"
 #include "posenc/frequencies.h"
+#include "posenc/model.h"
 #include "posenc/rope_parameters.h"
 #include "posenc/rows.h"
 #include "position_list.h"
@@ -16,6 +17,8 @@ enum { SPEC_MAX_NOTES = 32 };
 /* What the options say. */
 typedef struct spec_choice {
     posenc_rope_parameters *parameters; /* of --scaling */
+    posenc_model *model;                /* of --config */
+    const posenc_layer_type *layer_type;
     posenc_frequencies *frequencies;
     posenc_spec spec; /* what they were made of, and the length */
     uint64_t seq_len;
@@ -25,7 +28,7 @@ typedef struct spec_choice {
 } spec_choice;
 
 /* Reads the options and resolves the frequencies. `head_dim` (of an array at hand) is what --head-dim
- * must equal and may leave out; 0: --head-dim is required. `length` (largest position + 1; 0: unknown) is
+ * must equal and may leave out; 0: --head-dim or --config is required. `length` (largest position + 1; 0: unknown) is
  * the sequence length where a scaling needs one and --seq-len was not given. Free with
  * spec_choice_free. */
 int spec_choice_get(const cli_arguments *arguments, uint64_t head_dim, uint64_t length,

@@ -13,7 +13,7 @@ cd "$1"
 # shellcheck source=tests/tap.sh
 . tests/tap.sh
 cross=aarch64-linux-gnu-gcc
-sources="src/base/*.c src/cpu/*.c src/kernels/*.c src/frequencies/*.c src/angles/*.c src/rope/*.c"
+sources="src/base/*.c src/cpu/*.c src/kernels/*.c src/frequencies/*.c src/angles/*.c src/rope/*.c src/cache/*.c"
 
 # run_test NAME: ends well only if the program ran all of its tests, and at the level neon.
 run_test() {
@@ -28,7 +28,7 @@ run_test() {
     grep -q '^1\.\.' "$work/lines" && ! grep -q SKIP "$work/lines"
 }
 
-for name in fast_rows rotate_kernels; do
+for name in fast_rows rotate_kernels head_kernels; do
     if command -v $cross >/dev/null && command -v qemu-aarch64-static >/dev/null; then
         check "$name at the level neon, under qemu" run_test $name
     else

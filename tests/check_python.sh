@@ -74,6 +74,11 @@ install_torch() {
         "$env/bin/pip" install --extra-index-url https://download.pytorch.org/whl/cpu "$wanted"
 }
 
+say_and_fail() {
+    cat "$1"
+    return 1
+}
+
 # A second build of the module, beside the first. The sanitizer's library must be there before Python is.
 under_address_sanitizer() {
     flags='-fsanitize=address -fno-omit-frame-pointer'
@@ -89,10 +94,10 @@ check "a missing json-c is named with its packages" names_missing_library
 check "pytest, hypothesis, ml_dtypes" "$env/bin/pip" install pytest hypothesis ml_dtypes
 tests=$source/python/tests
 run_tests NumPy "$tests" --ignore "$tests/test_torch.py"
-if install_torch >"$work/log" 2>&1; then
+if install_torch >"$work/torch" 2>&1; then
     run_tests PyTorch "$tests/test_torch.py"
 elif [ -n "${POSENC_TORCH-}" ]; then
-    check "PyTorch for CPUs can be installed" sh -c 'cat "$1"; exit 1' sh "$work/log"
+    check "PyTorch for CPUs can be installed" say_and_fail "$work/torch"
 else
     skip "PyTorch" "no build for CPUs where pip looks; POSENC_TORCH=1 ./dev test adds these tests"
 fi

@@ -4,6 +4,7 @@
 #define GGUF_CASES_H
 
 #include "file_cases.h"
+#include "formats/gguf.h"
 
 /* Numbers of the types as they stand in files. */
 enum {
@@ -97,5 +98,30 @@ static inline uint64_t bits_of_double(double value) {
     memcpy(&bits, &value, sizeof bits);
     return bits;
 }
+
+/* ---- The reader ---- */
+
+static inline penc_gguf *open_gguf(const char *path) {
+    penc_gguf *gguf;
+    posenc_error error;
+    assert_done(penc_gguf_open(path, &gguf, &error), &error);
+    assert_non_null(gguf);
+    return gguf;
+}
+
+static inline penc_gguf_value value_of(const penc_gguf *gguf, const char *key) {
+    penc_gguf_value value;
+    posenc_error error;
+    assert_done(penc_gguf_find(gguf, key, &value, &error), &error);
+    return value;
+}
+
+/* Every version in either byte order. */
+typedef struct gguf_variant {
+    uint32_t version;
+    int big;
+} gguf_variant;
+
+static const gguf_variant variants[] = {{1, 0}, {2, 0}, {3, 0}, {1, 1}, {2, 1}, {3, 1}};
 
 #endif

@@ -55,6 +55,8 @@ def planted_positions(positions, faults):
     p = np.asarray(positions, float)
     if "constant_position" in faults:
         p = np.broadcast_to(p[..., :1], p.shape)
+        if faults["constant_position"] is not True:
+            p = np.full(p.shape, float(faults["constant_position"]))
     if "position_restarts" in faults:
         p = p - p[..., :1]
     if "position_from_index" in faults:

@@ -229,10 +229,72 @@ static void print_rotations(void) {
     }
 }
 
+/* Norms, caches of every format, and shifts. */
+static void print_caches(void) {
+    static const posenc_cache_format formats[] = {POSENC_CACHE_F32, POSENC_CACHE_F16,
+                                                  POSENC_CACHE_BF16, POSENC_CACHE_INT8,
+                                                  POSENC_CACHE_FP8_E4M3};
+    static float x[TOKENS * HEADS * DIM], y[TOKENS * HEADS * DIM], cos[TOKENS * PAIRS],
+        sin[TOKENS * PAIRS], scales[TOKENS * HEADS], weight[DIM];
+    int64_t positions[TOKENS], moved[TOKENS], slots[TOKENS];
+    posenc_spec spec = POSENC_SPEC_INIT;
+    posenc_rows rows = POSENC_ROWS_INIT;
+    posenc_norm norm = POSENC_NORM_INIT;
+    posenc_head_stages stages = POSENC_HEAD_STAGES_INIT;
+    posenc_tensor tensor = posenc_tensor_dense(POSENC_F32, 1, TOKENS, HEADS, DIM);
+    posenc_frequencies *f;
+    posenc_rotation rotation;
+    posenc_error error;
+    spec.head_dim = DIM;
+    for (int i = 0; i < TOKENS * HEADS * DIM; i++)
+        x[i] = (float)((i * 7919) % 2003 - 1001) / 512.0f;
+    for (int i = 0; i < TOKENS; i++) {
+        positions[i] = 1000 + 3 * i;
+        moved[i] = 7 * i;
+        slots[i] = i;
+    }
+    for (int i = 0; i < DIM; i++)
+        weight[i] = 0.5f + (float)i / 64.0f;
+    rows.cos = cos;
+    rows.sin = sin;
+    norm.epsilon = 1e-6;
+    norm.weight = weight;
+    stages.norm = &norm;
+    must(posenc_frequencies_create(&spec, 0, &f, NULL, &error), &error);
+    must(posenc_angles(f, positions, TOKENS, &rows, &error), &error);
+    must(posenc_rotation_of(f, &rows, TOKENS, &rotation, &error), &error);
+    must(posenc_norm_rotate(&rotation, &stages, &tensor, x, y, NULL, &error), &error);
+    print_hash("norm_rotate", "f32", y, sizeof y);
+    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
+        const char *name = posenc_cache_format_name(formats[i]);
+        size_t bytes = posenc_cache_format_bytes(formats[i]) * TOKENS * HEADS * DIM;
+        posenc_cache cache = posenc_cache_dense(formats[i], y, 1, TOKENS, HEADS, DIM);
+        posenc_append_item keys = {&tensor, x, &cache, &stages};
+        posenc_shift shift = POSENC_SHIFT_INIT;
+        if (posenc_cache_format_bytes(formats[i]) == 1) {
+            cache.scales = scales;
+            cache.scale_count = TOKENS * HEADS;
+        }
+        shift.from = f;
+        shift.slots = slots;
+        shift.count = TOKENS;
+        shift.from_positions = positions;
+        shift.to_positions = moved;
+        must(posenc_cache_append(&rotation, &keys, NULL, NULL, NULL, &error), &error);
+        print_hash("appended", name, y, bytes);
+        must(posenc_cache_shift(&cache, &shift, &error), &error);
+        print_hash("shifted", name, y, bytes);
+        if (cache.scales)
+            print_hash("scales", name, scales, sizeof scales);
+    }
+    posenc_frequencies_destroy(f);
+}
+
 int main(void) {
     fprintf(stderr, "%s\n", posenc_cpu());
     print_scalings();
     print_tables();
     print_rotations();
+    print_caches();
     return 0;
 }

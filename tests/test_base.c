@@ -2,6 +2,7 @@
 
 #include "base/wide.h"
 
+#include "base/fail.h"
 #include "base/half.h"
 #include "base/memory_map.h"
 #include "base/power.h"
@@ -467,6 +468,53 @@ static void errors_read_as_sentences(void **state) {
     assert_text(NULL, "no error");
 }
 
+static void names_and_files_stand_in_errors(void **state) {
+    (void)state;
+    posenc_error error;
+    penc_fail(&error, POSENC_FORMAT, "shape", "be whole blocks");
+    penc_fail_name(&error, "blk.0.attn_q.weight and more", 19);
+    assert_text(&error, "shape of blk.0.attn_q.weight must be whole blocks");
+    penc_fail_file(&error, "models/a.gguf");
+    assert_text(&error, "shape of blk.0.attn_q.weight must be whole blocks, in models/a.gguf");
+    penc_fail_place(&error, "byte", 17);
+    assert_text(&error,
+                "shape of blk.0.attn_q.weight must be whole blocks, at byte 17 of models/a.gguf");
+    penc_fail(&error, POSENC_FORMAT, "file", "be one"); /* nothing of before stays */
+    assert_text(&error, "file must be one");
+    penc_fail_name(NULL, "a", 1);
+    penc_fail_file(NULL, "a");
+}
+
+/* What a file says may be made to deceive: no control characters, no broken UTF-8. */
+static void names_in_errors_can_be_printed(void **state) {
+    (void)state;
+    posenc_error error;
+    penc_fail(&error, POSENC_FORMAT, "key", "be one");
+    static const char name[] = "a\x1b[31m\n\0b\xff\xc3\xa9\xc2\x9b\x7f\xe2\x82\xac\xf0\x9f";
+    penc_fail_name(&error, name, sizeof name - 1);
+    assert_string_equal(error.name, "a?[31m??b?\xc3\xa9??\xe2\x82\xac??");
+}
+
+static void long_names_are_cut_at_the_end_and_paths_at_the_front(void **state) {
+    (void)state;
+    posenc_error error;
+    char text[1000];
+    for (size_t length = 100; length < sizeof text; length++) {
+        memset(text, 'x', length);
+        text[length] = '\0';
+        memcpy(text, "begin", 5);
+        memcpy(text + length - 3, "end", 3);
+        penc_fail(&error, POSENC_FORMAT, "file", "be one");
+        penc_fail_name(&error, text, length);
+        penc_fail_file(&error, text);
+        assert_int_equal(strlen(error.name), length < 127 ? length : 127);
+        assert_memory_equal(error.name, "begin", 5);
+        assert_int_equal(strlen(error.file), length < 255 ? length : 255);
+        assert_string_equal(error.file + strlen(error.file) - 3, "end");
+        assert_memory_equal(error.file, length > 255 ? "..." : "beg", 3);
+    }
+}
+
 static void error_texts_are_cut_to_the_buffer(void **state) {
     (void)state;
     posenc_error error = error_with_everything();
@@ -647,6 +695,9 @@ int main(void) {
         cmocka_unit_test(every_status_can_be_provoked_and_tells_its_argument),
         cmocka_unit_test(statuses_have_names_numbers_and_sentences),
         cmocka_unit_test(errors_read_as_sentences),
+        cmocka_unit_test(names_and_files_stand_in_errors),
+        cmocka_unit_test(names_in_errors_can_be_printed),
+        cmocka_unit_test(long_names_are_cut_at_the_end_and_paths_at_the_front),
         cmocka_unit_test(error_texts_are_cut_to_the_buffer),
         cmocka_unit_test(sizes_of_specs_and_rows_are_checked),
         cmocka_unit_test(sizes_of_the_structs_of_rotate_are_checked),

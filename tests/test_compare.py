@@ -4,6 +4,7 @@
 usage: test_compare.py PATH_OF_POSENC                                SPDX-License-Identifier: MIT
 """
 import json
+import os
 import struct
 import subprocess
 import sys
@@ -21,6 +22,8 @@ from vectors.formulas import inverse_frequencies
 POSENC = Path(sys.argv[1]).resolve()
 FOLDER = tempfile.TemporaryDirectory(prefix="posenc-compare-")
 HERE = Path(FOLDER.name)
+TRIALS = 1000 if os.environ.get("POSENC_LONG") else 60
+CALLS = []
 ROUNDING = {"bf16": 2.0**-8, "f16": 2.0**-11, "f32": 2.0**-23}
 
 
@@ -38,8 +41,10 @@ def compare(a, b, *more):
     answer = json.loads(done.stdout)
     assert done.returncode == (answer["verdict"] != "equal"), answer
     answer["names"] = [[cause["name"] for cause in one["causes"]] for one in answer["explanations"]]
-    people = call(text(a), text(b), *more)
-    assert people.returncode == done.returncode and people.stdout.startswith(answer["verdict"])
+    CALLS.append(done)
+    if len(CALLS) % 7 == 0:
+        people = call(text(a), text(b), *more)
+        assert people.returncode == done.returncode and people.stdout.startswith(answer["verdict"])
     return answer
 
 
@@ -81,7 +86,7 @@ SPECS = [  # a, b, verdict, equivalence, causes
     (rope(64, rotary_dim=16), rope(64, rotary_dim=16, rotary_start=48), "different", "none", [["other_slice"]]),
     ({**PLAIN, "mode": "exact"}, {**PLAIN, "mode": "float32"}, "different", "none", [["other_mode"]]),
     (PLAIN, rope(64, base=10000.0, pairing="interleaved"), "different", "none", [["other_pairing", "base"]]),
-    (PLAIN, rope(64, base=123456.0), "different", "none", []),
+    (PLAIN, rope(64, base=123456.0), "different", "none", [["base_measured"]]),
     (PLAIN, rope(128, base=500000.0), "different", "none", []),
     (rope(128, axes=QWEN2_VL), rope(128, axes=QWEN3_VL), "different", "none", []),
 ]
@@ -175,7 +180,7 @@ LAYOUTS = ["half", "full_half", "full_interleaved", "cos_sin", "pairs", "split"]
 
 
 def test_dumps_in_every_layout_dtype_and_format_are_equal():
-    c, s = cos_sin(SCALED, np.arange(200), {})
+    c, s = cos_sin(SCALED, np.arange(50), {})
     interleaved = {**SCALED, "pairing": "interleaved"}
     for layout in LAYOUTS:
         arrays = laid_out(c, s, layout)
@@ -187,7 +192,7 @@ def test_dumps_in_every_layout_dtype_and_format_are_equal():
                 own = interleaved if layout == "full_interleaved" else SCALED
                 for sides in ((own, name), (name, own)):
                     answer = compare(*sides)
-                    assert answer["verdict"] == "equal" and answer["positions"] == 200, (layout, dtype, kind, answer)
+                    assert answer["verdict"] == "equal" and answer["positions"] == 50, (layout, dtype, kind, answer)
     # A full-width table tells the pairing.
     for layout, other in (("full_half", interleaved), ("full_interleaved", SCALED)):
         answer = compare(other, write("dump", laid_out(c, s, layout), "f32", "npz"))
@@ -221,22 +226,24 @@ FAULTS = [  # encoding, faults, verdict, equivalence, causes
     (PLAIN, {"encoding": {"base": 10000.0}, "negated_angle": True}, "different", "none", [["base", "negated_angle"]]),
     (PLAIN, {"recurrence_drift": True}, "different", "none", [["recurrence_drift"]]),
     (PLAIN, {"float32_angles": True}, "different", "none", [["other_mode"]]),
-    (PLAIN, {"angle_scale": 1.37}, "different", "none", []),
+    (PLAIN, {"angle_scale": 1.37}, "different", "none", [["angles_scaled"]]),
+    (PLAIN, {"position_shifted": 99}, "equivalent", "shift", [["shift_measured"]]),
+    (PLAIN, {"encoding": {"base": 123456.0}, "angle_scale": 1.37}, "different", "none", []),
 ]
 
 
 def test_causes_of_dumps():
-    for encoding, faults, verdict, equivalence, causes in FAULTS:
-        c, s = cos_sin(encoding, np.arange(3000), faults)
-        for layout in ("half", "full_half", "cos_sin"):
-            answer = compare(encoding, write("dump", laid_out(c, s, layout), "f32", "npz"))
-            assert (answer["verdict"], answer["equivalence"]) == (verdict, equivalence), (faults, layout, answer)
-            assert [sorted(one) for one in answer["names"]] == causes, (faults, layout, answer["names"])
+    for i, (encoding, faults, verdict, equivalence, causes) in enumerate(FAULTS):
+        layout = ("half", "full_half", "cos_sin")[i % 3]
+        c, s = cos_sin(encoding, np.arange(2000), faults)
+        answer = compare(encoding, write("dump", laid_out(c, s, layout), "f32", "npz"))
+        assert (answer["verdict"], answer["equivalence"]) == (verdict, equivalence), (faults, layout, answer)
+        assert [sorted(one) for one in answer["names"]] == causes, (faults, layout, answer["names"])
 
 
 def test_a_framework_s_table_is_equal_in_mode_float32():
     for encoding in (PLAIN, SCALED, rope(64, base=500000.0, scaling=LLAMA3), rope(96)):
-        c, s = cos_sin(encoding, np.arange(5000), {"float32_angles": True})
+        c, s = cos_sin(encoding, np.arange(3000), {"float32_angles": True})
         name = write("dump", laid_out(c, s, "full_half"), "f32", "safetensors")
         assert compare({**encoding, "mode": "float32"}, name)["verdict"] == "equal", encoding
         bf16 = write("dump16", laid_out(c, s, "full_half"), "bf16", "safetensors")
@@ -319,11 +326,11 @@ def test_damaged_archives_are_refused():
     c, s = cos_sin(PLAIN, np.arange(10), {})
     data = (HERE / write("table", laid_out(c, s, "half"), "f32", "npz")).read_bytes()
     spec = '{"head_dim": 64}'
-    for cut in [*range(0, 60, 7), *range(60, len(data), 97), len(data) - 1]:
+    for cut in [*range(0, 60, 7), *range(60, len(data), 401), len(data) - 1]:
         (HERE / "cut.npz").write_bytes(data[:cut])
         refused("cut.npz", spec, "cut.npz")
     rng = np.random.default_rng(5)
-    for _ in range(300):  # a changed byte may change a number, or the length of a name: never more than a message
+    for _ in range(TRIALS):  # a changed byte may change a number, or the length of a name: never more than a message
         damaged = bytearray(data)
         for _ in range(rng.integers(1, 4)):
             place = len(data) - 1 - rng.integers(0, 400) if rng.random() < 0.7 else rng.integers(0, len(data))

@@ -88,6 +88,8 @@ static void folders_are_searched_in_a_fixed_order(void **state) {
     assert_not_resolved("m", POSENC_FORMAT, "hold config.json", "m", "m/config.json");
     make("m/a-00001-of-00002.gguf", "");
     assert_resolved("m", PENC_MODEL_FOLDER, NULL, "m/a-00001-of-00002.gguf");
+    make("m/mmproj-a.gguf", "");
+    assert_resolved("m", PENC_MODEL_FOLDER, NULL, "m/a-00001-of-00002.gguf");
     make("m/b.gguf", "");
     assert_not_resolved("m", POSENC_FORMAT, "one GGUF", "m", "m");
     make("m/consolidated.safetensors", "");
@@ -175,6 +177,8 @@ static void names_of_ollama_are_found_in_its_store(void **state) {
                         ".ollama/models/" MANIFESTS "library/llama3.2/1b");
     make(".ollama/models/" MANIFESTS "library/llama3.2/1b", MODEL("sha256:bb"));
     assert_resolved("llama3.2:1b", PENC_MODEL_OLLAMA, NULL, ".ollama/models/blobs/sha256-bb");
+    assert_not_resolved("llama3.2:7b", POSENC_IO, "be a file", NULL,
+                        "\n/usr/share/ollama/.ollama/models/" MANIFESTS "library/llama3.2/7b\n");
     setenv("OLLAMA_MODELS", folder, 1);
     make(MANIFESTS "library/llama3.2/latest", MODEL("sha256:cc"));
     make(MANIFESTS "someone/fine-tune/q4", MODEL("sha256:dd"));

@@ -1,6 +1,8 @@
 /* Memory that runs out: whichever allocation fails, the call says OUT_OF_MEMORY, gives nothing, leaves
  * no file and loses neither memory nor an open file. SPDX-License-Identifier: MIT */
 #include "posenc/alibi.h"
+#include "posenc/checkpoint.h"
+#include "posenc/model.h"
 #include "posenc/npy.h"
 #include "posenc/rotate.h"
 #include "posenc/sinusoidal.h"
@@ -66,6 +68,29 @@ static posenc_status rope(posenc_error *error) {
 static void rope_survives_every_shortage(void **state) {
     (void)state;
     assert_survives(rope, 1, nothing_to_look_at);
+}
+
+/* ---- Models ---- */
+
+/* Several types, a scaling, lists, warnings that make frequencies of their own. */
+static posenc_status model(posenc_error *error) {
+    static const char json[] =
+        "{\"model_type\":\"gemma3_text\",\"num_hidden_layers\":6,\"hidden_size\":64,\"num_attention_heads\":2,"
+        "\"head_dim\":16,\"rope_parameters\":{\"full_attention\":{\"rope_type\":\"yarn\",\"factor\":2,\"odd\":1},"
+        "\"sliding_attention\":{\"rope_type\":\"linear\",\"factor\":\"2\"}}}";
+    posenc_model *made;
+    posenc_status status = posenc_model_parse(json, sizeof json - 1, NULL, &made, error);
+    if (status)
+        assert_null(made);
+    else
+        assert_int_equal(posenc_model_warning_count(made), 6);
+    posenc_model_free(made);
+    return status;
+}
+
+static void models_survive_every_shortage(void **state) {
+    (void)state;
+    assert_survives(model, 100, nothing_to_look_at);
 }
 
 /* ---- What allocates nothing ---- */
@@ -215,15 +240,57 @@ static void reading_survives_every_shortage(void **state) {
     assert_survives(read_file, 1, old_file_is_whole);
 }
 
+/* ---- Detection of the pairing ---- */
+
+static char weights[120];
+
+/* A llama2.c model of one layer, 2 heads of 4. */
+static void write_weights(void) {
+    static const uint32_t sizes[7] = {8, 1, 1, 2, 2, 1, 1};
+    float numbers[316];
+    for (size_t i = 0; i < 316; i++)
+        numbers[i] = (float)(i % 7 + 1);
+    snprintf(weights, sizeof weights, "%s/weights.bin", folder);
+    FILE *file = fopen(weights, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(sizes, sizeof *sizes, 7, file), 7);
+    assert_int_equal(fwrite(numbers, sizeof *numbers, 316, file), 316);
+    assert_int_equal(fclose(file), 0);
+}
+
+static posenc_status detect_pairing(posenc_error *error) {
+    posenc_attention_shape shape = POSENC_ATTENTION_SHAPE_INIT;
+    posenc_pair_powers *powers = (posenc_pair_powers *)(void *)&shape; /* not NULL */
+    posenc_judgement judgement;
+    shape.heads = 2;
+    shape.head_dim = 4;
+    posenc_status status = posenc_pair_powers_read(weights, &shape, NULL, &powers, error);
+    if (status)
+        assert_null(powers);
+    else
+        status = posenc_pair_powers_judge(powers, POSENC_ALL_LAYERS, &judgement, error);
+    posenc_pair_powers_free(powers);
+    return status;
+}
+
+static void detecting_survives_every_shortage(void **state) {
+    (void)state;
+    write_weights();
+    assert_survives(detect_pairing, 12, nothing_to_look_at);
+    assert_int_equal(unlink(weights), 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rope_survives_every_shortage),
+        cmocka_unit_test(models_survive_every_shortage),
         cmocka_unit_test(sinusoidal_tables_allocate_nothing),
         cmocka_unit_test(alibi_allocates_nothing),
         cmocka_unit_test(rows_and_rotations_allocate_nothing),
         cmocka_unit_test(writing_a_new_file_survives_every_shortage_and_leaves_no_file),
         cmocka_unit_test(replacing_a_file_survives_every_shortage_and_keeps_the_old_one),
         cmocka_unit_test(reading_survives_every_shortage),
+        cmocka_unit_test(detecting_survives_every_shortage),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

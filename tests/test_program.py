@@ -579,6 +579,22 @@ def test_bench_measures_the_cases_that_are_asked_for():
     assert max(map(len, text.splitlines())) <= 80 and "\nrotate, f16, interleaved\n" in text
 
 
+def test_bench_measures_fused_calls_against_their_parts():
+    norms = answer("bench --quick --work norm_rotate --tokens 1")
+    assert {(c["dtype"], c["pairing"]) for c in norms} == {
+        (d, p) for d in ("f32", "f16", "bf16") for p in ("half", "interleaved")}
+    appends = answer("bench --quick --work append --tokens 32")
+    assert {(c["dtype"], c["cache"]) for c in appends} == {("f16", "f16")} | {
+        ("f32", cache) for cache in ("f16", "bf16", "int8", "fp8_e4m3")}
+    for c in norms + appends:
+        assert c["memcpy_gb_per_s"] > 0 and c["parts_ratio"] > 0 and c["order"] == "tokens", c
+        assert ("alone_ratio" in c) == (c["work"] == "norm_rotate"), c
+    for c in appends: # keys and values in and out, and the scales
+        size = {"f16": 2, "bf16": 2, "int8": 1 + 4 / 128, "fp8_e4m3": 1 + 4 / 128}[c["cache"]]
+        moved = 2 * 32 * 8 * 128 * ((4 if c["dtype"] == "f32" else 2) + size)
+        assert abs(c["gb_per_s"] * c["nanoseconds"] / moved - 1) < 1e-9, c
+
+
 def test_bench_measures_rows_against_memset():
     cases = answer("bench --quick --work angles --tokens 1")
     assert {(c["dtype"], c["mode"], c["first_position"]) for c in cases} == {
@@ -604,7 +620,7 @@ def test_bench_finds_one_wrong_bit_in_what_it_has_timed():
 def test_bench_refuses_what_it_has_not():
     refused("bench --quick --tokens 3", "no case", "--help")
     refused("bench --quick --work bias --pairing half", "no case")
-    refused("bench --quick --work swim", "rotate, angles, bias")
+    refused("bench --quick --work swim", "rotate, norm_rotate, append, angles, bias")
     refused("bench --quick --order rows", "tokens, heads")
     refused("bench --quick --place there", "out, in")
     refused("bench --quick --dtype f8", "f64, f32, f16, bf16")

@@ -15,7 +15,7 @@ RANKS = {
     "src/kernels": 2, "src/frequencies": 2, "src/formats": 2,
     "src/angles": 3, "src/bias": 3, "src/model": 3,
     "src/absolute": 4, "src/positions": 4, "src/rope": 4, "src/checkpoint": 4,
-    "src/diagnosis": 5,
+    "src/cache": 5, "src/diagnosis": 5,
     "cli": 6, "python": 6, "bench": 6, "examples": 6,
 }
 USERS = 6
@@ -52,8 +52,9 @@ class Tree:
         return None
 
     def makes(self, folder, target):
-        """Whether the folder's CMakeLists.txt speaks of the file: then the build makes it."""
+        """Whether the nearest CMakeLists.txt speaks of the file: then the build makes it."""
         lists = self.root / folder / "CMakeLists.txt"
+        lists = lists if lists.is_file() else self.root / "CMakeLists.txt"
         return lists.is_file() and re.search(rf"/{re.escape(target)}\b", lists.read_text()) is not None
 
 

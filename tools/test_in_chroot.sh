@@ -9,6 +9,7 @@
 #   POSENC_CHROOT_CACHE  a folder for the base systems (${TMPDIR:-/var/tmp}/posenc-chroot)
 #   POSENC_MIRROR        the Debian mirror (debootstrap's default)
 #   POSENC_APT_CONF      a file to lay into the chroot's /etc/apt/apt.conf.d/
+#   POSENC_CA_FILE       certificates to trust in there, where a proxy needs its own (for pip too)
 #   POSENC_KEEP          not empty: keep the chroot and say where it is
 #   http_proxy, https_proxy, no_proxy: passed on
 set -eu
@@ -82,6 +83,8 @@ git clone --quiet --no-hardlinks "$repo" "$root/root/posenc"
 cp /etc/resolv.conf "$root/etc/resolv.conf"
 [ -z "${POSENC_APT_CONF-}" ] || cp "$POSENC_APT_CONF" "$root/etc/apt/apt.conf.d/99posenc"
 
+[ -z "${POSENC_CA_FILE-}" ] || cp "$POSENC_CA_FILE" "$root/etc/ssl/certs/ca-certificates.crt"
+
 # The device files come from debootstrap, so that nothing of the host's /dev is mounted.
 # In a process namespace of its own, so that all ends with it; in the background, so that this
 # shell hears signals meanwhile.
@@ -96,6 +99,7 @@ unshare --mount --pid --fork --kill-child sh -eu -c '
         env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C.UTF-8 CI=true \
             ${http_proxy:+"http_proxy=$http_proxy"} ${https_proxy:+"https_proxy=$https_proxy"} \
             ${no_proxy:+"no_proxy=$no_proxy"} \
+            ${POSENC_CA_FILE:+"PIP_CERT=/etc/ssl/certs/ca-certificates.crt"} \
             chroot "$root" sh -c "cd /root/posenc && ./dev $command" </dev/null
     done' sh "$root" "$@" &
 child=$!

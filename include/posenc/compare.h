@@ -50,7 +50,8 @@ POSENC_API size_t posenc_side_rows(const posenc_side *side);
 
 typedef enum posenc_agreement {
     POSENC_AGREEMENT_EQUAL = 0,
-    POSENC_AGREEMENT_EQUIVALENT = 1, /* the same attention scores, if q and k both are treated alike: see `equivalence` */
+    POSENC_AGREEMENT_EQUIVALENT =
+        1, /* the same attention scores, if q and k both are treated alike: see `equivalence` */
     POSENC_AGREEMENT_DIFFERENT = 2
 } posenc_agreement;
 
@@ -60,9 +61,10 @@ POSENC_API const char *posenc_agreement_name(posenc_agreement agreement);
 /* What an equivalence is up to. */
 typedef enum posenc_equivalence {
     POSENC_EQUIVALENCE_NONE = 0,
-    POSENC_EQUIVALENCE_PAIRING = 1,   /* channels are in another order: half against interleaved */
-    POSENC_EQUIVALENCE_CONJUGATE = 2, /* every angle has the opposite sign (or is taken from a quarter turn) */
-    POSENC_EQUIVALENCE_SHIFT = 3      /* every position is shifted by the same number */
+    POSENC_EQUIVALENCE_PAIRING = 1, /* channels are in another order: half against interleaved */
+    POSENC_EQUIVALENCE_CONJUGATE =
+        2, /* every angle has the opposite sign (or is taken from a quarter turn) */
+    POSENC_EQUIVALENCE_SHIFT = 3 /* every position is shifted by the same number */
 } posenc_equivalence;
 
 /* "none", "pairing", "conjugate" or "shift"; NULL for other numbers. */
@@ -85,8 +87,8 @@ typedef struct posenc_comparison {
     int pairing_differs;     /* of specs, or of a full-width table that tells it */
     int slices_differ;       /* head_dim or rotary_start */
     int axes_differ;         /* pairs follow other axes: text is compared, images would differ */
-    int halves_differ;       /* a full-width table whose two numbers of a pair differ: no rotation */
-    size_t positions;        /* compared */
+    int halves_differ; /* a full-width table whose two numbers of a pair differ: no rotation */
+    size_t positions;  /* compared */
     posenc_difference largest;
     /* The first of the positions at hand at which cos or sin differ by more than a rounding of numbers near 1: 2^-8,
      * 2^-11 and 2^-23. */

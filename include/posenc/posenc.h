@@ -8,6 +8,8 @@
  *     posenc_frequencies      resolved, one per pair, made once             frequencies.h
  *     posenc_angles           cos and sin rows of the positions at hand     rows.h
  *     posenc_rotate           turns queries and keys, every layer           rotate.h
+ *       posenc_norm_rotate    with the norm of each head and query scales   norm_rotate.h, query_scale.h
+ *     posenc_cache_append     rotated keys and values into a cache, shifts  cache.h
  * and beside it sinusoidal tables (sinusoidal.h) and ALiBi (alibi.h). Errors: status.h. Number
  * types: dtype.h. A second library, libposenc-model, reads files (npy.h, rope_parameters.h) and finds faults of other
  * implementations (diagnosis.h, compare.h). One
@@ -24,9 +26,12 @@
 #define POSENC_POSENC_H
 
 #include "posenc/alibi.h"
+#include "posenc/cache.h"
 #include "posenc/cpu.h"
 #include "posenc/dtype.h"
 #include "posenc/frequencies.h"
+#include "posenc/norm_rotate.h"
+#include "posenc/query_scale.h"
 #include "posenc/rotate.h"
 #include "posenc/rows.h"
 #include "posenc/sinusoidal.h"

@@ -285,7 +285,7 @@ def test_what_speaks_dlpack():
     posenc.rotate(Producer(x), rotation(16), out=Producer(out))
     check(out, expected(x))
     x.flags.writeable = False
-    with pytest.raises(ValueError, match="out is read-only"):
+    with pytest.raises((ValueError, TypeError), match="^out is "):  # NumPy 1 exports no read-only array
         posenc.rotate(out, rotation(16), out=Producer(x))
 
 

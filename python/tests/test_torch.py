@@ -68,6 +68,14 @@ def test_strides_and_in_place(kind):
     assert same_bytes(to_numpy(posenc.rotate(expanded, TURN)), posenc.rotate(to_numpy(expanded), TURN))
 
 
+def test_tensors_that_are_negated_when_they_are_read():
+    x = torch.complex(tensor((3, 8)), tensor((3, 8), seed=1)).conj().imag
+    assert x.is_neg()
+    wanted = posenc.rotate(x.clone().resolve_neg().numpy(), TURN)
+    for y in (x, x.detach().requires_grad_()):
+        assert same_bytes(to_numpy(posenc.rotate(y, TURN).resolve_neg()), wanted)
+
+
 def test_axes_that_are_not_one_in_memory():
     x = tensor((2, 4, 5, 3, 8))[:, ::2, ::2]
     wanted = posenc.rotate(x.numpy(), TURN)
@@ -193,6 +201,8 @@ def test_vmap():
         assert torch.equal(torch.vmap(lambda x: posenc.rotate(x, turn))(x), wanted)
         moved = torch.vmap(lambda x: posenc.rotate(x, turn), in_dims=2, out_dims=3)(x.movedim(0, 2))
         assert torch.equal(moved, wanted.movedim(0, 3))
+    of_sequences = torch.stack([posenc.rotate(part[:, 0], OWN) for part in x])  # (batch, tokens, head_dim)
+    assert torch.equal(torch.vmap(lambda x: posenc.rotate(x, OWN))(x[:, :, 0]), of_sequences)
     twice = torch.vmap(torch.vmap(lambda x: posenc.rotate(x, TURN)))(x[..., 0, :, :])
     assert torch.equal(twice, posenc.rotate(x[..., 0, :, :], TURN))
     one = torch.vmap(lambda x: posenc.rotate(x, TURN, axes="tokens,head_dim"))(x[0, 0])

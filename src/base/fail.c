@@ -73,11 +73,18 @@ void penc_fail_place(posenc_error *error, const char *place_name, int64_t place)
     }
 }
 
+/* Control characters, those of two bytes (U+0080 to U+009F) among them, could command a terminal. */
+static int penc_is_control(const unsigned char *character) {
+    return character[0] < ' ' || character[0] == 0x7f ||
+           (character[0] == 0xc2 && character[1] < 0xa0);
+}
+
 /* Copies `length` bytes so that a terminal can show them. */
 static void penc_copy_shown(char *to, const char *from, size_t length) {
     for (size_t i = 0; i < length;) {
-        size_t step = penc_utf8_step((const unsigned char *)from + i, length - i);
-        int shown = step > 0 && (unsigned char)from[i] >= ' ' && from[i] != 0x7f;
+        const unsigned char *character = (const unsigned char *)from + i;
+        size_t step = penc_utf8_step(character, length - i);
+        int shown = step && !penc_is_control(character);
         if (shown)
             memcpy(to, from + i, step);
         else
@@ -105,4 +112,13 @@ void penc_fail_file(posenc_error *error, const char *path) {
     }
     memcpy(error->file, cut, mark);
     penc_copy_shown(error->file + mark, path + length - (room - mark), room - mark);
+}
+
+posenc_status penc_fail_listed(posenc_error *error, const char *list, int64_t value,
+                               const char *must, const char *limit_name, uint64_t limit,
+                               size_t index) {
+    penc_fail_integer(error, list, value, must);
+    penc_fail_limit(error, limit_name, limit);
+    penc_fail_place(error, "index", (int64_t)index);
+    return POSENC_OUT_OF_RANGE;
 }

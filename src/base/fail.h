@@ -27,4 +27,9 @@ void penc_fail_place(posenc_error *error, const char *place_name, int64_t place)
 void penc_fail_name(posenc_error *error, const char *name, size_t length);
 void penc_fail_file(posenc_error *error, const char *path);
 
+/* An integer of a list that is out of range, its limit and where it stands. */
+posenc_status penc_fail_listed(posenc_error *error, const char *list, int64_t value,
+                               const char *must, const char *limit_name, uint64_t limit,
+                               size_t index);
+
 #endif

@@ -1,10 +1,11 @@
-/* Every cause that is tried: name, how many variants it has, for how many causes it counts (2: it is tried only
- * when single ones have failed), sentence. What each does to a hypothesis is the
- * function penc_cause_<name> in causes.c; docs/diagnosis.md says how they are tried. SPDX-License-Identifier: MIT */
+/* Every cause that is tried: name, how many variants it has, for how many causes it counts, sentence. One that counts
+ * for 2 says much, or is a real number that fits much: it is tried when single ones have failed, and never beside
+ * another. What each does to a hypothesis is the function penc_cause_<name> in causes.c; docs/diagnosis.md says how
+ * they are tried. SPDX-License-Identifier: MIT */
 #ifndef PENC_CAUSE_LIST_H
 #define PENC_CAUSE_LIST_H
 
-#include "diagnosis/hypothesis.h"
+#include "diagnosis/evidence.h"
 
 #define PENC_CAUSE_LIST(X)                                                                          \
     X(other_mode, 1, 1,                                                                             \
@@ -53,12 +54,18 @@
     X(recurrence_drift, 3, 1,                                                                       \
       "angles come from a running product in float32 (ggml), which drifts")                         \
     X(batch_left_out, 2, 1, "only the first sequence of the batch is rotated")                      \
-    X(heads_left_out, 1, 1, "only the first head is rotated")
+    X(heads_left_out, 1, 1, "only the first head is rotated")                                       \
+    X(shift_measured, 1, 1, "positions are shifted by a number that was measured")                  \
+    X(angles_scaled, 10, 2, "angles (or positions) are multiplied by a number that was measured")   \
+    X(base_measured, 7, 2, "another base (rope_theta), which was measured")
 
 /* What causes are tried upon. */
 typedef struct penc_trial {
     const posenc_observation *observation;
-    double measured_magnitude;
+    const penc_evidence *evidence; /* for causes whose number is measured, and what that needs */
+    penc_frequency_cache *cache;
+    penc_model *scratch;
+    double measured_magnitude, meant_magnitude; /* of cos and sin */
 } penc_trial;
 
 /* Puts variant `variant` of the cause into a hypothesis that may hold another cause already; *value gets its

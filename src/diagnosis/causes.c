@@ -1,5 +1,6 @@
 /* What each cause does to a hypothesis. SPDX-License-Identifier: MIT */
 #include "diagnosis/cause_list.h"
+#include "diagnosis/fit.h"
 
 #include <math.h>
 #include <string.h>
@@ -157,20 +158,11 @@ PENC_CAUSE(scaling_not_applied) {
     if (!h->spec.scaling || h->scaling.type == POSENC_SCALING_DEFAULT ||
         h->scaling.type == POSENC_SCALING_CUSTOM)
         return 0;
-    int has_factor =
-        h->scaling.type == POSENC_SCALING_YARN || h->scaling.type == POSENC_SCALING_LONGROPE;
-    if (variant && (!has_factor || h->magnitude_rule))
-        return 0;
     if (variant) {
-        posenc_frequencies *meant;
-        if (posenc_frequencies_create(trial->observation->spec, trial->observation->seq_len, &meant,
-                                      NULL, NULL))
+        if (trial->meant_magnitude == 1.0 || h->magnitude_rule)
             return 0;
         h->magnitude_rule = PENC_MAGNITUDE_OTHER;
-        h->magnitude = posenc_frequencies_attention_factor(meant, POSENC_MODE_EXACT);
-        posenc_frequencies_destroy(meant);
-        if (h->magnitude == 1.0)
-            return 0;
+        h->magnitude = trial->meant_magnitude;
     }
     h->spec.scaling = NULL;
     (void)value;
@@ -374,6 +366,66 @@ PENC_CAUSE(heads_left_out) {
     if (trial->observation->before_tensor->shape[POSENC_AXIS_HEADS] < 2)
         return 0;
     h->other_heads = PENC_REST_COPIED;
+    return 1;
+}
+
+/* --- Measured numbers: tried after all that has a name ------------------------------------------------ */
+
+static int penc_measure_number(const penc_hypothesis *h, const penc_trial *trial, penc_fitted what,
+                               double *value) {
+    return penc_model_make(trial->scratch, h, trial->cache, NULL) == POSENC_OK &&
+           penc_fit(trial->evidence, trial->scratch, what, value);
+}
+
+/* To `digits` significant digits; 0: as it is. */
+static double penc_rounded_digits(double value, int digits) {
+    if (digits == 0 || value == 0.0 || !isfinite(value))
+        return value;
+    double unit = pow(10.0, digits - 1 - floor(log10(fabs(value))));
+    return round(value * unit) / unit;
+}
+
+PENC_CAUSE(shift_measured) {
+    double shift;
+    (void)variant;
+    if (h->shift != 0.0 || h->positions || /* one number that fits one position says nothing */
+        h->position_dtype != POSENC_F64 || !penc_measure_number(h, trial, PENC_FIT_SHIFT, &shift))
+        return 0;
+    shift = round(shift);
+    if (shift == 0.0 || fabs(shift) > 0x1p40)
+        return 0;
+    *value = h->shift = shift;
+    return 1;
+}
+
+/* A factor that divides is tried first, as position interpolation has it; then one that multiplies; then any number. */
+PENC_CAUSE(angles_scaled) {
+    double scale;
+    if (fabs(h->angle_scale) != 1.0 || !penc_measure_number(h, trial, PENC_FIT_SCALE, &scale))
+        return 0;
+    scale += 1.0;
+    int digits = (int)variant % 5 + 1;
+    if (variant < 5)
+        scale = 1.0 / penc_rounded_digits(1.0 / scale, digits);
+    else
+        scale = penc_rounded_digits(scale, variant == 9 ? 0 : digits);
+    if (!(scale > 1e-3 && scale < 1e3) || scale == 1.0)
+        return 0;
+    *value = scale;
+    h->angle_scale *= scale;
+    return 1;
+}
+
+PENC_CAUSE(base_measured) {
+    double growth;
+    posenc_scaling_type type = h->spec.scaling ? h->scaling.type : POSENC_SCALING_DEFAULT;
+    if (type > POSENC_SCALING_DYNAMIC || h->spec.axes || /* those whose frequencies are powers */
+        h->frequency_dim || !penc_measure_number(h, trial, PENC_FIT_BASE, &growth))
+        return 0;
+    double base = penc_rounded_digits(h->spec.base * exp(growth), ((int)variant + 1) % 7);
+    if (!(base > 1.0 && base < 1e15) || base == h->spec.base)
+        return 0;
+    *value = h->spec.base = base;
     return 1;
 }
 

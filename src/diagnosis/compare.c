@@ -37,7 +37,8 @@ static void penc_take_largest(posenc_difference *largest, const posenc_differenc
         *largest = *one;
 }
 
-static void penc_take_first(posenc_difference *first, const posenc_difference *one, double tolerance) {
+static void penc_take_first(posenc_difference *first, const posenc_difference *one,
+                            double tolerance) {
     if (!first->exists && one->error > tolerance)
         *first = *one;
 }
@@ -66,8 +67,8 @@ static void penc_compare_structure(const posenc_side *a, const posenc_side *b, c
     comparison->pairing_differs = ta->has_pairing && tb->has_pairing && ta->pairing != tb->pairing;
     if (a->is_dump || b->is_dump)
         return;
-    comparison->slices_differ = a->spec.head_dim != b->spec.head_dim ||
-                                a->spec.rotary_start != b->spec.rotary_start;
+    comparison->slices_differ =
+        a->spec.head_dim != b->spec.head_dim || a->spec.rotary_start != b->spec.rotary_start;
     for (size_t j = 0; ta->pairs == tb->pairs && j < ta->pairs; j++) {
         comparison->axes_differ |= posenc_frequencies_axis(a->frequencies, j) !=
                                    posenc_frequencies_axis(b->frequencies, j);
@@ -99,7 +100,8 @@ typedef struct penc_array_job {
 
 /* How b pairs channels and where they begin: its own way if it has a spec, else a's. */
 static void penc_rotate_arrays(penc_array_job *job) {
-    const posenc_spec *by = penc_side_is_table(job->b) || job->b->is_dump ? &job->spec : &job->b->spec;
+    const posenc_spec *by =
+        penc_side_is_table(job->b) || job->b->is_dump ? &job->spec : &job->b->spec;
     size_t pairs = job->table->pairs, d = job->spec.head_dim;
     size_t step = by->pairing == POSENC_PAIRING_HALF ? 1 : 2;
     size_t apart = by->pairing == POSENC_PAIRING_HALF ? pairs : 1;
@@ -205,6 +207,7 @@ static posenc_equivalence penc_equivalence_of(const posenc_explanation *explanat
         return POSENC_EQUIVALENCE_CONJUGATE;
     case PENC_CAUSE_position_shifted:
     case PENC_CAUSE_position_restarts:
+    case PENC_CAUSE_shift_measured:
         return POSENC_EQUIVALENCE_SHIFT;
     default:
         return POSENC_EQUIVALENCE_NONE;
@@ -236,7 +239,8 @@ static double penc_compare_lists(const posenc_side *a, const posenc_side *b) {
 }
 
 /* Two tables, or two lists of frequencies: without a spec nothing can be tried. */
-static void penc_compare_dumps(const posenc_side *a, const posenc_side *b, posenc_comparison *comparison) {
+static void penc_compare_dumps(const posenc_side *a, const posenc_side *b,
+                               posenc_comparison *comparison) {
     static const double roundings[] = {0x1p-24, 0x1p-53, 0x1p-11, 0x1p-8}; /* by posenc_dtype */
     double allowed = 2 * roundings[penc_coarser(a->dump.dtype, b->dump.dtype)];
     double error = comparison->largest.error;
@@ -285,7 +289,8 @@ static posenc_status penc_judge(const posenc_side *a, const posenc_side *b, cons
 }
 
 /* A list of frequencies says nothing of the attention factor that goes with it: it gets the other side's. */
-static void penc_lend_magnitude(const posenc_side *list, const posenc_side *other, penc_table *table) {
+static void penc_lend_magnitude(const posenc_side *list, const posenc_side *other,
+                                penc_table *table) {
     if (!list->is_dump || penc_side_is_table(list) || other->is_dump)
         return;
     double m = posenc_frequencies_attention_factor(other->frequencies, other->mode);

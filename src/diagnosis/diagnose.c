@@ -10,6 +10,8 @@
 
 /* An explanation is as good as the best one if its errors are not much larger. */
 static const double penc_as_good = 1.2;
+/* A number with few digits is as good as the measured one if its errors are not larger than by this. */
+static const double penc_as_exact = 1.02;
 /* It must bring the errors of what it explains down to less than this. */
 static const double penc_explains = 0.85;
 
@@ -24,9 +26,10 @@ typedef struct penc_search {
     penc_evidence evidence;
     penc_trial trial;
     penc_frequency_cache *cache;
-    penc_model model;
+    penc_model model, scratch;
     penc_hypothesis meant;
-    double meant_error; /* of the doubted elements, root of the mean square */
+    posenc_status status; /* OUT_OF_MEMORY once memory was short: nothing is concluded then */
+    double meant_error;   /* of the doubted elements, root of the mean square */
     size_t found_count;
     penc_finding found[POSENC_MAX_EXPLANATIONS]; /* the closest first */
 } penc_search;
@@ -147,19 +150,21 @@ static void penc_keep(penc_search *search, const penc_hypothesis *h,
     penc_hypothesis_copy(&search->found[at].hypothesis, h);
 }
 
-/* Rotates the sample by a hypothesis; keeps it if every element is within the noise, if it speaks of most
- * of what is to be explained, and if it is closer there than what was meant. */
-static void penc_try(penc_search *search, const penc_hypothesis *h,
-                     const posenc_explanation *explanation) {
+/* Rotates the sample by a hypothesis. It holds if every element is within the noise, if it speaks of most of what
+ * is to be explained, and if it is closer there than what was meant. */
+static int penc_holds(penc_search *search, const penc_hypothesis *h, double *error) {
     penc_score score;
-    if (penc_model_make(&search->model, h, search->cache, NULL))
-        return; /* there is no such encoding */
+    posenc_status status = penc_model_make(&search->model, h, search->cache, NULL);
+    if (status == POSENC_OUT_OF_MEMORY)
+        search->status = status;
+    if (status)
+        return 0; /* there is no such encoding */
     penc_score_sample(&search->evidence, &search->model, 1, &score);
     if (score.beyond || 2 * score.doubted < search->evidence.doubted_count || score.doubted == 0)
-        return;
-    double error = sqrt(score.doubted_squares / (double)score.doubted);
-    if (error <= penc_explains * search->meant_error)
-        penc_keep(search, h, explanation, sqrt(score.squares / (double)score.compared));
+        return 0;
+    *error = sqrt(score.squares / (double)score.compared);
+    return sqrt(score.doubted_squares / (double)score.doubted) <=
+           penc_explains * search->meant_error;
 }
 
 /* Puts a cause into *h; returns 0 if it does not apply. */
@@ -173,23 +178,41 @@ static int penc_add_cause(const penc_search *search, penc_hypothesis *h,
     return 1;
 }
 
-/* Tries every variant of a cause on top of a hypothesis. */
-static void penc_try_cause(penc_search *search, const penc_hypothesis *base,
-                           const posenc_explanation *with, size_t cause) {
+/* A measured number fits whatever is left, so it is tried after all that has a name. */
+static int penc_is_last_resort(size_t cause) {
+    return cause == PENC_CAUSE_other_magnitude || cause >= PENC_CAUSE_shift_measured;
+}
+
+/* Tries every variant of a cause on top of a hypothesis and keeps those that hold. Of a measured number only
+ * the first variant is kept, the one with the fewest digits, that is as close as the closest: within `as_close`. */
+static double penc_try_variants(penc_search *search, const penc_hypothesis *base,
+                                const posenc_explanation *with, size_t cause, double as_close) {
+    double closest = HUGE_VAL;
     for (size_t variant = 0; variant < penc_causes[cause].variants; variant++) {
         penc_hypothesis h;
         posenc_explanation explanation = *with;
+        double error = 0.0;
         penc_hypothesis_copy(&h, base);
-        if (penc_add_cause(search, &h, &explanation, cause, variant)) {
-            explanation.mode = h.mode;
-            penc_try(search, &h, &explanation);
-        }
+        if (!penc_add_cause(search, &h, &explanation, cause, variant) ||
+            !penc_holds(search, &h, &error))
+            continue;
+        closest = fmin(closest, error);
+        if (error > as_close)
+            continue;
+        explanation.mode = h.mode;
+        penc_keep(search, &h, &explanation, error);
+        if (penc_is_last_resort(cause))
+            break;
     }
+    return closest;
 }
 
-/* A measured number fits whatever is left, so it is tried after all that has a name. */
-static int penc_is_last_resort(size_t cause) {
-    return cause == PENC_CAUSE_other_magnitude;
+static void penc_try_cause(penc_search *search, const penc_hypothesis *base,
+                           const posenc_explanation *with, size_t cause) {
+    double as_close = HUGE_VAL;
+    if (penc_is_last_resort(cause)) /* nothing has a negative error: this only looks */
+        as_close = penc_as_exact * penc_try_variants(search, base, with, cause, -1.0);
+    penc_try_variants(search, base, with, cause, as_close);
 }
 
 /* All causes that count for `weight`, or the last resort alone. */
@@ -251,8 +274,12 @@ static void penc_conclude(penc_search *search, posenc_diagnosis *diagnosis) {
         penc_score score;
         if (diagnosis->explanation_count && finding->error > penc_as_good * best)
             break;
-        if (penc_model_make(&search->model, &finding->hypothesis, search->cache, NULL))
+        posenc_status status =
+            penc_model_make(&search->model, &finding->hypothesis, search->cache, NULL);
+        if (status) {
+            search->status = status; /* it was made before: only memory can be short */
             continue;
+        }
         penc_score_all(&search->evidence, &search->model, 1, &score);
         if (score.beyond)
             continue;
@@ -287,6 +314,7 @@ static posenc_status penc_compare_with_meant(penc_search *search, posenc_diagnos
         score.doubted ? sqrt(score.doubted_squares / (double)score.doubted) : HUGE_VAL;
     penc_measure_norms(&search->evidence, diagnosis);
     search->trial.measured_magnitude = diagnosis->magnitude;
+    search->trial.meant_magnitude = search->model.attention_factor;
     return POSENC_OK;
 }
 
@@ -294,6 +322,9 @@ static posenc_status penc_run_search(penc_search *search, posenc_diagnosis *diag
                                      posenc_error *error) {
     posenc_status status = penc_evidence_start(&search->evidence, search->trial.observation, error);
     search->cache = penc_frequency_cache_create();
+    search->trial.evidence = &search->evidence;
+    search->trial.cache = search->cache;
+    search->trial.scratch = &search->scratch;
     if (!status && !search->cache)
         status = penc_fail(error, POSENC_OUT_OF_MEMORY, "spec", "fit into memory");
     if (!status)
@@ -301,8 +332,11 @@ static posenc_status penc_run_search(penc_search *search, posenc_diagnosis *diag
     if (!status && diagnosis->verdict != POSENC_VERDICT_AGREES) {
         penc_search_causes(search);
         penc_conclude(search, diagnosis);
+        if (search->status)
+            status = penc_fail(error, POSENC_OUT_OF_MEMORY, "spec", "fit into memory");
     }
     penc_model_free(&search->model);
+    penc_model_free(&search->scratch);
     penc_frequency_cache_destroy(search->cache);
     penc_evidence_free(&search->evidence);
     return status;

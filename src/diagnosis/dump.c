@@ -162,7 +162,8 @@ static posenc_status penc_take_named(penc_dump *dump, const char *name, const pe
         return POSENC_OK;
     if (place->numbers)
         return penc_input_fail(stored->input, POSENC_FORMAT, "arrays",
-                               "hold one cos, one sin or one inv_freq, by their names", stored->place, error);
+                               "hold one cos, one sin or one inv_freq, by their names",
+                               stored->place, error);
     return penc_load_array(stored, place, error);
 }
 
@@ -231,7 +232,8 @@ static posenc_status penc_take_member(void *context, const penc_npz_member *memb
     penc_stored stored;
     if (!penc_place_of_name(npz->dump, member->name))
         return POSENC_OK;
-    posenc_status status = penc_stored_of_npy(npz->input, member->place, member->bytes, &stored, error);
+    posenc_status status =
+        penc_stored_of_npy(npz->input, member->place, member->bytes, &stored, error);
     return status ? status : penc_take_named(npz->dump, member->name, &stored, error);
 }
 
@@ -298,10 +300,12 @@ static posenc_status penc_check_dump(penc_dump *dump, posenc_error *error) {
     if (!dump->cos.numbers && !dump->both.numbers && !dump->inv_freq.numbers)
         return penc_fail(error, POSENC_FORMAT, "dump",
                          "have arrays whose names contain cos and sin, or inv_freq");
-    if (dump->cos.numbers && (dump->cos.rows != dump->sin.rows || dump->cos.width != dump->sin.width))
+    if (dump->cos.numbers &&
+        (dump->cos.rows != dump->sin.rows || dump->cos.width != dump->sin.width))
         return penc_fail(error, POSENC_FORMAT, "dump", "have cos and sin of the same shape");
     if (dump->both.numbers && dump->both.width % 2)
-        return penc_fail_size(error, "width of the dump", dump->both.width, "be even: cos and sin in one row");
+        return penc_fail_size(error, "width of the dump", dump->both.width,
+                              "be even: cos and sin in one row");
     dump->dtype = POSENC_F64;
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) {
         if (arrays[i]->numbers && digits[arrays[i]->dtype] < digits[dump->dtype])

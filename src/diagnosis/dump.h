@@ -2,8 +2,8 @@
 #ifndef PENC_DUMP_H
 #define PENC_DUMP_H
 
-#include "posenc/frequencies.h"
 #include "posenc/dtype.h"
+#include "posenc/frequencies.h"
 
 /* An array [rows][width]; numbers NULL: there is none. Axes before the last one are counted together. */
 typedef struct penc_dump_array {

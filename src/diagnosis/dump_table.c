@@ -63,13 +63,16 @@ static posenc_status penc_table_of_two(const penc_dump *dump, size_t pairs, penc
     const penc_layout single = {1, 0}, by_halves = {1, half}, by_twos = {2, 1};
     if (pairs == width || width % 2)
         return penc_fold(dump, width, single, table, error);
-    int halves = penc_is_doubled(&dump->cos, half, by_halves) && penc_is_doubled(&dump->sin, half, by_halves);
-    int twos = penc_is_doubled(&dump->cos, half, by_twos) && penc_is_doubled(&dump->sin, half, by_twos);
+    int halves = penc_is_doubled(&dump->cos, half, by_halves) &&
+                 penc_is_doubled(&dump->sin, half, by_halves);
+    int twos =
+        penc_is_doubled(&dump->cos, half, by_twos) && penc_is_doubled(&dump->sin, half, by_twos);
     if (!pairs && halves == twos) /* neither, or too little to tell */
         return penc_fold(dump, width, single, table, error);
     if (pairs && pairs != half)
         return penc_fold(dump, width, single, table, error);
-    posenc_status status = penc_fold(dump, half, halves || !twos ? by_halves : by_twos, table, error);
+    posenc_status status =
+        penc_fold(dump, half, halves || !twos ? by_halves : by_twos, table, error);
     table->has_pairing = halves != twos;
     table->pairing = halves ? POSENC_PAIRING_HALF : POSENC_PAIRING_INTERLEAVED;
     table->halves_differ = !halves && !twos;
@@ -95,8 +98,7 @@ static posenc_status penc_table_of_both(const penc_dump *dump, penc_table *table
                                         posenc_error *error) {
     const penc_dump_array *both = &dump->both;
     size_t pairs = both->width / 2;
-    int turns = both->is_split ||
-                penc_norm_spread(both, 2, 1) < penc_norm_spread(both, 1, pairs);
+    int turns = both->is_split || penc_norm_spread(both, 2, 1) < penc_norm_spread(both, 1, pairs);
     posenc_status status = penc_table_allocate(table, both->rows, pairs, error);
     for (size_t i = 0; !status && i < both->rows; i++) {
         const double *row = both->numbers + i * both->width;

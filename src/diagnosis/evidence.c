@@ -83,7 +83,7 @@ static void penc_load_vector(const posenc_tensor *tensor, const void *data, cons
 
 /* --- Prediction of one vector -------------------------------------------------------------------- */
 
-static penc_rest_rule penc_rest_of(const penc_hypothesis *h, const penc_vector *at) {
+penc_rest_rule penc_rest_of(const penc_hypothesis *h, const penc_vector *at) {
     if (at->batch > 0 && h->other_sequences)
         return h->other_sequences;
     return at->head > 0 ? h->other_heads : PENC_REST_ROTATED;
@@ -103,8 +103,8 @@ static void penc_predict(penc_evidence *evidence, const penc_model *model, const
     penc_predict_rest(evidence, at, rest);
     if (rest)
         return;
-    penc_model_angles(model, evidence->observation, at->token, at->head, evidence->cos,
-                      evidence->sin, evidence->noise);
+    penc_model_rows(model, evidence->observation, at->token, at->head, evidence->cos, evidence->sin,
+                    evidence->noise);
     const double *x = at->before + model->first;
     double *y = evidence->predicted + model->first, *allowed = evidence->allowed + model->first;
     double *rounding = evidence->rounding + model->first;

@@ -48,6 +48,9 @@ void penc_score_all(penc_evidence *evidence, const penc_model *model, int stop, 
 void penc_score_sample(penc_evidence *evidence, const penc_model *model, int stop,
                        penc_score *score);
 
+/* Whether a hypothesis rotates a vector at all. */
+penc_rest_rule penc_rest_of(const penc_hypothesis *h, const penc_vector *at);
+
 /* Norms, without any model: see posenc_diagnosis. */
 void penc_measure_norms(penc_evidence *evidence, posenc_diagnosis *diagnosis);
 

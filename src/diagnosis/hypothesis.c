@@ -149,6 +149,7 @@ static void penc_fill_frequencies(penc_model *model, const posenc_frequencies *m
         model->axis[j] = (unsigned char)posenc_frequencies_axis(made, j);
     }
     double m = posenc_frequencies_attention_factor(made, POSENC_MODE_EXACT);
+    model->attention_factor = m;
     static const double powers[] = {1.0, 0.0, 2.0, 0.0};
     model->magnitude = h->magnitude_rule == PENC_MAGNITUDE_OTHER
                            ? h->magnitude
@@ -272,8 +273,9 @@ static double penc_angle_of(const penc_model *model, size_t j, double position) 
 }
 
 void penc_model_angles(const penc_model *model, const posenc_observation *observation, size_t token,
-                       size_t head, double *cosines, double *sines, double *noise) {
+                       size_t head, double *angles, double *noise) {
     const penc_hypothesis *h = model->h;
+    double scale = h->direction == POSENC_FORWARD ? h->angle_scale : -h->angle_scale;
     float running = 0.0f, step = h->recurrence ? penc_recurrence_step(h) : 0.0f;
     for (size_t j = 0; j < model->pairs; j++) {
         double position = penc_position_used(h, observation, model->axis[j], token, head);
@@ -282,11 +284,17 @@ void penc_model_angles(const penc_model *model, const posenc_observation *observ
             running = j ? running * step : (float)position;
             angle = (double)running;
         }
-        noise[j] = fabs(angle) * model->relative_noise[j] * fabs(h->angle_scale);
-        angle *= h->angle_scale;
-        double c = model->magnitude * cos(angle), s = model->magnitude * sin(angle);
-        if (h->direction != POSENC_FORWARD)
-            s = -s;
+        noise[j] = fabs(angle) * model->relative_noise[j] * fabs(scale);
+        angles[j] = angle * scale;
+    }
+}
+
+void penc_model_rows(const penc_model *model, const posenc_observation *observation, size_t token,
+                     size_t head, double *cosines, double *sines, double *noise) {
+    const penc_hypothesis *h = model->h;
+    penc_model_angles(model, observation, token, head, cosines, noise);
+    for (size_t j = 0; j < model->pairs; j++) {
+        double c = model->magnitude * cos(cosines[j]), s = model->magnitude * sin(cosines[j]);
         cosines[j] = penc_rounded_to(h->swapped ? s : c, h->table_dtype);
         sines[j] = penc_rounded_to(h->swapped ? c : s, h->table_dtype);
     }

@@ -62,14 +62,14 @@ typedef struct penc_model {
     const penc_hypothesis *h;
     size_t pairs;
     double *frequency; /* radians per position as multiplied, rounding of frequencies included */
-    double *relative_noise; /* of the angle, per radian */
-    unsigned char *axis;    /* of every pair */
-    double magnitude;
-    size_t first, width; /* the channels that rotate */
-    size_t *partner;     /* of every such channel, counted from `first` */
-    size_t *pair;        /* whose cos and sin it takes */
-    size_t *target;      /* the channel it is written to */
-    signed char *sign;   /* of the partner's share */
+    double *relative_noise;             /* of the angle, per radian */
+    unsigned char *axis;                /* of every pair */
+    double attention_factor, magnitude; /* of the encoding; of cos and sin as multiplied */
+    size_t first, width;                /* the channels that rotate */
+    size_t *partner;                    /* of every such channel, counted from `first` */
+    size_t *pair;                       /* whose cos and sin it takes */
+    size_t *target;                     /* the channel it is written to */
+    signed char *sign;                  /* of the partner's share */
 } penc_model;
 
 /* Frequencies that were resolved already: most hypotheses share theirs. */
@@ -83,9 +83,12 @@ posenc_status penc_model_make(penc_model *model, const penc_hypothesis *h,
                               penc_frequency_cache *cache, posenc_error *error);
 void penc_model_free(penc_model *model);
 
-/* cos and sin of every pair, magnitude included, and how far each angle may be off: of token `token` and head
- * `head`. */
+/* The angle of every pair as it is turned by, and how far it may be off: of token `token` and head `head`. */
 void penc_model_angles(const penc_model *model, const posenc_observation *observation, size_t token,
-                       size_t head, double *cos, double *sin, double *noise);
+                       size_t head, double *angles, double *noise);
+
+/* cos and sin of these angles, magnitude included. */
+void penc_model_rows(const penc_model *model, const posenc_observation *observation, size_t token,
+                     size_t head, double *cos, double *sin, double *noise);
 
 #endif

@@ -71,7 +71,8 @@ typedef struct penc_spec_key {
 static posenc_status penc_read_whole(json_object *value, const char *key, uint64_t *whole,
                                      posenc_error *error) {
     double number = json_object_get_double(value);
-    int is_number = json_object_is_type(value, json_type_int) || json_object_is_type(value, json_type_double);
+    int is_number =
+        json_object_is_type(value, json_type_int) || json_object_is_type(value, json_type_double);
     if (!is_number || !(number >= 0.0 && number <= 0x1p40) || number != (double)(uint64_t)number)
         return penc_fail(error, POSENC_FORMAT, key, "be a whole number from 0 to 2^40");
     *whole = (uint64_t)number;
@@ -107,7 +108,8 @@ static posenc_status penc_read_real(posenc_side *made, json_object *value, const
 /* One of some words, by its number. */
 static posenc_status penc_read_choice(json_object *value, const char *key, const char *const *words,
                                       const char *must, int *choice, posenc_error *error) {
-    const char *text = json_object_is_type(value, json_type_string) ? json_object_get_string(value) : "";
+    const char *text =
+        json_object_is_type(value, json_type_string) ? json_object_get_string(value) : "";
     for (int i = 0; words[i]; i++) {
         *choice = i;
         if (strcmp(text, words[i]) == 0)
@@ -118,7 +120,8 @@ static posenc_status penc_read_choice(json_object *value, const char *key, const
 
 static posenc_status penc_read_pairing(posenc_side *made, json_object *value, const char *key,
                                        void *wanted, posenc_error *error) {
-    const char *text = json_object_is_type(value, json_type_string) ? json_object_get_string(value) : "";
+    const char *text =
+        json_object_is_type(value, json_type_string) ? json_object_get_string(value) : "";
     (void)made;
     (void)key;
     return posenc_pairing_parse(text, wanted, error);
@@ -129,7 +132,8 @@ static posenc_status penc_read_mode(posenc_side *made, json_object *value, const
     static const char *const words[] = {"exact", "float32", NULL};
     int choice = 0;
     (void)made;
-    posenc_status status = penc_read_choice(value, key, words, "be exact or float32", &choice, error);
+    posenc_status status =
+        penc_read_choice(value, key, words, "be exact or float32", &choice, error);
     *(posenc_mode *)wanted = (posenc_mode)choice;
     return status;
 }
@@ -183,7 +187,8 @@ static posenc_status penc_read_axes(posenc_side *made, json_object *value, const
         axes->order = (posenc_axis_order)choice;
     }
     if (!status && json_object_object_get_ex(value, "exponents", &member)) {
-        status = penc_read_choice(member, "exponents", exponents, "be whole, own or strided", &choice, error);
+        status = penc_read_choice(member, "exponents", exponents, "be whole, own or strided",
+                                  &choice, error);
         axes->exponents = (posenc_axis_exponents)choice;
     }
     made->spec.axes = axes;
@@ -237,7 +242,8 @@ posenc_status posenc_side_of_json(const char *json, size_t length, posenc_side *
         }
     }
     if (!status && made->spec.head_dim == 0)
-        status = penc_fail(error, POSENC_FORMAT, "head_dim", "be given: channels of a head, such as 128");
+        status = penc_fail(error, POSENC_FORMAT, "head_dim",
+                           "be given: channels of a head, such as 128");
     if (!status && made->parameters)
         status = posenc_rope_parameters_apply(made->parameters, &made->spec, NULL, error);
     json_object_put(object);
@@ -350,9 +356,10 @@ posenc_status penc_side_table(const posenc_side *side, const int64_t *positions,
     table->pairing = side->spec.pairing;
     table->cos = malloc(count * table->pairs * sizeof *table->cos);
     table->sin = malloc(count * table->pairs * sizeof *table->sin);
-    posenc_status status = table->cos && table->sin
-                               ? penc_compute_table(side, positions, count, table, error)
-                               : penc_fail(error, POSENC_OUT_OF_MEMORY, "positions", "fit into memory");
+    posenc_status status =
+        table->cos && table->sin
+            ? penc_compute_table(side, positions, count, table, error)
+            : penc_fail(error, POSENC_OUT_OF_MEMORY, "positions", "fit into memory");
     if (status)
         penc_table_free(table);
     return status;

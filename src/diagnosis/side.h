@@ -8,9 +8,9 @@
 
 struct posenc_side {
     posenc_frequencies *frequencies; /* NULL: a table */
-    posenc_spec spec;                /* of a dumped list of frequencies: head_dim is twice its length */
-    posenc_scaling custom;           /* of such a list */
-    posenc_axes axes;                /* of JSON */
+    posenc_spec spec;      /* of a dumped list of frequencies: head_dim is twice its length */
+    posenc_scaling custom; /* of such a list */
+    posenc_axes axes;      /* of JSON */
     posenc_rope_parameters *parameters;
     uint64_t seq_len;
     posenc_mode mode;

@@ -171,10 +171,19 @@ posenc_status penc_hugging_face_folder(const char *name, penc_model_path *path, 
 
 /* ---- Ollama ---- */
 
-static char *penc_ollama_root(void) {
+/* Where the store may be, one place after the other; *root is NULL behind the last one. */
+static posenc_status penc_ollama_root(unsigned number, char **root, posenc_error *error) {
     const char *models = penc_environment("OLLAMA_MODELS"), *user = penc_environment("HOME");
-    return models ? penc_path_join(models, NULL)
-                  : penc_path_join(user ? user : "", "/.ollama/models", NULL);
+    *root = NULL;
+    if (number > 1 || (models && number > 0))
+        return POSENC_OK;
+    if (models)
+        *root = penc_path_join(models, NULL);
+    else if (number == 0)
+        *root = penc_path_join(user ? user : "", "/.ollama/models", NULL);
+    else
+        *root = penc_path_join("/usr/share/ollama/.ollama/models", NULL);
+    return *root ? POSENC_OK : penc_names_no_memory(error);
 }
 
 /* The manifest of "[namespace/]name[:tag]"; NULL as above. */
@@ -243,21 +252,31 @@ static posenc_status penc_ollama_blob(const char *root, const char *manifest, pe
     return status;
 }
 
-posenc_status penc_ollama_file(const char *name, penc_model_path *path, char **file,
-                               posenc_error *error) {
+static posenc_status penc_ollama_file_of(const char *root, const char *name, penc_model_path *path,
+                                         char **file, posenc_error *error) {
     posenc_status status;
     struct stat status_of_manifest;
-    *file = NULL;
-    char *root = penc_ollama_root();
-    if (!root)
-        return penc_names_no_memory(error);
     char *manifest = penc_ollama_manifest(root, name, &status, error);
-    if (manifest) {
-        penc_model_path_look(path, manifest);
-        if (stat(manifest, &status_of_manifest) == 0)
-            status = penc_ollama_blob(root, manifest, path, file, error);
-    }
+    if (!manifest)
+        return status;
+    penc_model_path_look(path, manifest);
+    if (stat(manifest, &status_of_manifest) == 0)
+        status = penc_ollama_blob(root, manifest, path, file, error);
     free(manifest);
-    free(root);
+    return status;
+}
+
+posenc_status penc_ollama_file(const char *name, penc_model_path *path, char **file,
+                               posenc_error *error) {
+    posenc_status status = POSENC_OK;
+    *file = NULL;
+    for (unsigned number = 0; !status && !*file; number++) {
+        char *root;
+        status = penc_ollama_root(number, &root, error);
+        if (status || !root)
+            break;
+        status = penc_ollama_file_of(root, name, path, file, error);
+        free(root);
+    }
     return status;
 }

@@ -51,7 +51,11 @@ static int penc_finding_of(const char *name) {
         return PENC_FIND_MODEL;
     if (penc_name_ends_with(name, ".safetensors"))
         return PENC_FIND_SAFETENSORS;
-    return penc_name_ends_with(name, ".gguf") && !penc_is_later_part(name) ? PENC_FIND_GGUF : -1;
+    /* llama.cpp keeps vision projectors beside models, as mmproj-NAME.gguf. */
+    if (!penc_name_ends_with(name, ".gguf") || penc_is_later_part(name) ||
+        strncmp(name, "mmproj", 6) == 0)
+        return -1;
+    return PENC_FIND_GGUF;
 }
 
 /* Returns 0 where memory is out. */

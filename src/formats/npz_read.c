@@ -37,8 +37,8 @@ static posenc_status penc_zip_find_end(const penc_input *input, unsigned char en
     }
     free(tail);
     if (!status && !found)
-        status = penc_input_fail(input, POSENC_FORMAT, "archive", "end with a zip directory", input->size,
-                                 error);
+        status = penc_input_fail(input, POSENC_FORMAT, "archive", "end with a zip directory",
+                                 input->size, error);
     return status;
 }
 
@@ -63,17 +63,21 @@ static posenc_status penc_npz_member_of(const penc_input *input, const unsigned 
         return penc_input_fail(input, POSENC_UNSUPPORTED, "compression of a member",
                                "be none: numpy.savez, not savez_compressed", place, error);
     if (bytes == UINT32_MAX || offset == UINT32_MAX)
-        return penc_input_fail(input, POSENC_UNSUPPORTED, "size of a member", "be below 4 GB", place, error);
+        return penc_input_fail(input, POSENC_UNSUPPORTED, "size of a member", "be below 4 GB",
+                               place, error);
     if (packed != bytes || (uint64_t)offset + PENC_ZIP_LOCAL > input->size)
-        return penc_input_fail(input, POSENC_FORMAT, "directory", "point into the file", place, error);
+        return penc_input_fail(input, POSENC_FORMAT, "directory", "point into the file", place,
+                               error);
     posenc_status status = penc_input_read(input, offset, local, sizeof local, error);
     if (status)
         return status;
-    member->place = (uint64_t)offset + PENC_ZIP_LOCAL + penc_zip_16(local + 26) + penc_zip_16(local + 28);
+    member->place =
+        (uint64_t)offset + PENC_ZIP_LOCAL + penc_zip_16(local + 26) + penc_zip_16(local + 28);
     member->bytes = bytes;
     if (memcmp(local, "PK\003\004", 4) != 0 || member->place > input->size ||
         member->bytes > input->size - member->place)
-        return penc_input_fail(input, POSENC_FORMAT, "member", "lie within the file", offset, error);
+        return penc_input_fail(input, POSENC_FORMAT, "member", "lie within the file", offset,
+                               error);
     penc_npz_name(member, entry + PENC_ZIP_ENTRY, penc_zip_16(entry + 28));
     return POSENC_OK;
 }
@@ -110,14 +114,18 @@ posenc_status penc_npz_members(const penc_input *input, penc_npz_take *take, voi
     posenc_status status = penc_zip_find_end(input, end, &end_place, error);
     if (status)
         return status;
-    uint32_t count = penc_zip_16(end + 10), size = penc_zip_32(end + 12), begin = penc_zip_32(end + 16);
+    uint32_t count = penc_zip_16(end + 10), size = penc_zip_32(end + 12),
+             begin = penc_zip_32(end + 16);
     if (count > PENC_NPZ_MAX_MEMBERS || size > PENC_ZIP_MAX_DIRECTORY)
-        return penc_input_fail(input, POSENC_UNSUPPORTED, "archive", "have at most 1024 members", end_place, error);
+        return penc_input_fail(input, POSENC_UNSUPPORTED, "archive", "have at most 1024 members",
+                               end_place, error);
     if ((uint64_t)begin + size > end_place)
-        return penc_input_fail(input, POSENC_FORMAT, "directory", "lie before its end", end_place, error);
+        return penc_input_fail(input, POSENC_FORMAT, "directory", "lie before its end", end_place,
+                               error);
     unsigned char *directory = malloc(size ? size : 1);
     if (!directory)
-        return penc_input_fail(input, POSENC_OUT_OF_MEMORY, "directory", "fit into memory", begin, error);
+        return penc_input_fail(input, POSENC_OUT_OF_MEMORY, "directory", "fit into memory", begin,
+                               error);
     status = penc_input_read(input, begin, directory, size, error);
     if (!status)
         status = penc_npz_walk(input, directory, size, begin, take, context, error);

@@ -4,6 +4,7 @@
 #include "base/fail.h"
 #include "base/notes.h"
 #include "formats/json_file.h"
+#include "model/json_value.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -50,9 +51,7 @@ static const char *const penc_known_keys[] = {
 
 /* NULL if the key is missing or null. */
 static json_object *penc_key(const penc_block *block, const char *key) {
-    json_object *value = NULL;
-    json_object_object_get_ex(block->made->json, key, &value);
-    return value;
+    return penc_json_get(block->made->json, key);
 }
 
 static posenc_status penc_wrong_type(const penc_block *block, const char *key, const char *must) {
@@ -62,19 +61,11 @@ static posenc_status penc_wrong_type(const penc_block *block, const char *key, c
 /* A number, an integer or (noted) a string that is a number. */
 static int penc_number_of(const penc_block *block, json_object *value, const char *key,
                           double *number) {
-    json_type type = json_object_get_type(value);
-    if (type == json_type_double || type == json_type_int) {
-        *number = json_object_get_double(value);
-        return 1;
-    }
-    if (type != json_type_string)
+    int in_string = 0;
+    if (!penc_json_number(value, number, &in_string))
         return 0;
-    char *end;
-    const char *text = json_object_get_string(value);
-    *number = strtod(text, &end);
-    if (end == text || *end)
-        return 0;
-    penc_note_real(block->notes, POSENC_NOTE_NUMBER_IN_STRING, key, *number);
+    if (in_string)
+        penc_note_real(block->notes, POSENC_NOTE_NUMBER_IN_STRING, key, *number);
     return 1;
 }
 
@@ -230,20 +221,16 @@ static posenc_status penc_get_numbers(const penc_block *block) {
 }
 
 static posenc_status penc_get_sections(const penc_block *block) {
-    double *sections;
+    double *sections = NULL;
     size_t count = 0;
     int interleaved = 0;
     posenc_axes *axes = &block->made->axes;
     posenc_status status = penc_get_switch(block, "mrope_interleaved", &interleaved);
     if (!status)
         status = penc_get_list(block, "mrope_section", &sections, &count);
-    if (status)
-        return status;
-    if (count > POSENC_MAX_AXES) {
-        free(sections);
-        return penc_fail_size(block->error, "length of mrope_section", count, "be at most 8");
-    }
-    for (size_t i = 0; i < count; i++) {
+    if (!status && count > POSENC_MAX_AXES)
+        status = penc_fail_size(block->error, "length of mrope_section", count, "be at most 8");
+    for (size_t i = 0; !status && i < count; i++) {
         if (!(sections[i] >= 0.0 && sections[i] <= (double)POSENC_MAX_DIM)) {
             status = penc_fail_real(block->error, "mrope_section", sections[i],
                                     "be whole numbers that are not negative");
@@ -251,7 +238,7 @@ static posenc_status penc_get_sections(const penc_block *block) {
         }
         axes->sections[i] = (size_t)sections[i];
     }
-    axes->count = count;
+    axes->count = status ? 0 : count;
     axes->order = interleaved ? POSENC_AXES_INTERLEAVED : POSENC_AXES_CHUNKED;
     free(sections);
     return status;

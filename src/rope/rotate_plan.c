@@ -7,16 +7,6 @@
 
 /* --- The rotation ------------------------------------------------------------------------------- */
 
-/* An integer that is out of range, its limit and where it stands in its list. */
-static posenc_status penc_fail_listed(posenc_error *error, const char *list, int64_t value,
-                                      const char *must, const char *limit_name, size_t limit,
-                                      size_t index) {
-    penc_fail_integer(error, list, value, must);
-    penc_fail_limit(error, limit_name, limit);
-    penc_fail_place(error, "index", (int64_t)index);
-    return POSENC_OUT_OF_RANGE;
-}
-
 static posenc_status penc_check_row_ids(const posenc_rotation *rotation,
                                         const posenc_tensor *tensor, posenc_error *error) {
     size_t tokens = tensor->shape[POSENC_AXIS_TOKENS];
@@ -149,9 +139,8 @@ static posenc_status penc_check_rotation(posenc_rotation *rotation, const posenc
     return POSENC_OK;
 }
 
-/* The memory of cos or sin, seen as an array of tables x rows x 2 x pairs. */
-static posenc_status penc_map_table(const posenc_rotation *rotation, penc_memory_map *map,
-                                    posenc_error *error) {
+posenc_status penc_map_table(const posenc_rotation *rotation, penc_memory_map *map,
+                             posenc_error *error) {
     size_t shape[4] = {rotation->batch > 1 ? rotation->batch : 1, rotation->tokens,
                        rotation->second_stride ? 2 : 1, rotation->rotary_dim / 2};
     ptrdiff_t strides[4] = {rotation->batch_stride, rotation->row_stride, rotation->second_stride,
@@ -235,9 +224,9 @@ static posenc_status penc_check_pointers(const penc_rotate_plan *plan, posenc_er
         return penc_fail_null(error, "input");
     if (!plan->output)
         return penc_fail_null(error, "output");
-    if (!plan->rotation.cos)
+    if (!plan->rotation.cos && plan->rotation.rotary_dim)
         return penc_fail_null(error, "rotation.cos");
-    if (!plan->rotation.sin)
+    if (!plan->rotation.sin && plan->rotation.rotary_dim)
         return penc_fail_null(error, "rotation.sin");
     return POSENC_OK;
 }
@@ -294,26 +283,24 @@ static int penc_wants_streaming(const penc_rotate_plan *plan,
     return stores == POSENC_STORES_STREAMING;
 }
 
-posenc_status penc_make_plan(penc_rotate_plan *plan, const posenc_rotation *rotation,
-                             const posenc_rotate_item *item, const posenc_rotate_options *options,
-                             posenc_error *error) {
-    posenc_status status = penc_check_struct(rotation, sizeof *rotation, "rotation", error);
-    if (!status)
-        status = penc_map_tensor(item->tensor, "tensor", &plan->x_map, error);
+/* The tensors and the options; plan->rotation is set already. */
+static posenc_status penc_start_plan(penc_rotate_plan *plan, const posenc_rotate_item *item,
+                                     const posenc_rotate_options *options, posenc_error *error) {
+    posenc_status status = penc_map_tensor(item->tensor, "tensor", &plan->x_map, error);
     if (!status && options)
         status = penc_check_struct(options, sizeof *options, "options", error);
     if (status)
         return status;
-    plan->rotation = *rotation;
     plan->x = plan->y = item->tensor;
     plan->y_map = plan->x_map;
     plan->input = item->input;
     plan->output = item->output;
-    plan->y_pairing = rotation->pairing;
+    plan->y_pairing = plan->rotation.pairing;
     plan->first = 0;
     plan->count = plan->x->shape[POSENC_AXIS_TOKENS];
     plan->transpose = plan->in_place = plan->streaming = 0;
     plan->scale = 1.0;
+    plan->empty = plan->x_map.high == plan->x_map.low;
     const posenc_tensor *output = item->output_tensor ? item->output_tensor
                                   : options           ? options->output
                                                       : NULL;
@@ -325,18 +312,55 @@ posenc_status penc_make_plan(penc_rotate_plan *plan, const posenc_rotation *rota
     }
     if (!status && options)
         status = penc_take_options(plan, options, error);
-    if (!status)
-        status = penc_check_rotation(&plan->rotation, plan->x, error);
-    plan->empty = plan->x_map.high == plan->x_map.low;
-    if (status || plan->empty)
-        return status;
-    status = penc_check_pointers(plan, error);
+    return status;
+}
+
+/* The memory. */
+static posenc_status penc_finish_plan(penc_rotate_plan *plan, const posenc_rotate_options *options,
+                                      posenc_error *error) {
+    if (plan->empty)
+        return POSENC_OK;
+    posenc_status status = penc_check_pointers(plan, error);
     if (!status)
         status = penc_check_output(plan, error);
     if (!status)
         status = penc_check_tables(plan, error);
     if (!status)
         plan->streaming = penc_wants_streaming(plan, options);
+    return status;
+}
+
+posenc_status penc_make_plan(penc_rotate_plan *plan, const posenc_rotation *rotation,
+                             const posenc_rotate_item *item, const posenc_rotate_options *options,
+                             posenc_error *error) {
+    posenc_status status = penc_check_struct(rotation, sizeof *rotation, "rotation", error);
+    if (status)
+        return status;
+    plan->rotation = *rotation;
+    status = penc_start_plan(plan, item, options, error);
+    if (!status)
+        status = penc_check_rotation(&plan->rotation, plan->x, error);
+    return status ? status : penc_finish_plan(plan, options, error);
+}
+
+posenc_status penc_make_still_plan(penc_rotate_plan *plan, const posenc_rotate_item *item,
+                                   const posenc_rotate_options *options, posenc_error *error) {
+    plan->rotation = (posenc_rotation)POSENC_ROTATION_INIT;
+    posenc_status status = penc_start_plan(plan, item, options, error);
+    return status ? status : penc_finish_plan(plan, options, error);
+}
+
+posenc_status penc_plan_rotation(const posenc_rotation *rotation, const posenc_tensor *tensor,
+                                 posenc_rotation *planned, posenc_error *error) {
+    posenc_status status = penc_check_struct(rotation, sizeof *rotation, "rotation", error);
+    if (status)
+        return status;
+    *planned = *rotation;
+    status = penc_check_rotation(planned, tensor, error);
+    if (!status && !planned->cos)
+        status = penc_fail_null(error, "rotation.cos");
+    if (!status && !planned->sin)
+        status = penc_fail_null(error, "rotation.sin");
     return status;
 }
 

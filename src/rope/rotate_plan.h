@@ -27,6 +27,18 @@ posenc_status penc_make_plan(penc_rotate_plan *plan, const posenc_rotation *rota
                              const posenc_rotate_item *item, const posenc_rotate_options *options,
                              posenc_error *error);
 
+/* The same without a rotation: rotary_dim is 0. */
+posenc_status penc_make_still_plan(penc_rotate_plan *plan, const posenc_rotate_item *item,
+                                   const posenc_rotate_options *options, posenc_error *error);
+
+/* Checks a rotation for a tensor that has been checked and fills in its strides, for other writers than posenc_rotate. */
+posenc_status penc_plan_rotation(const posenc_rotation *rotation, const posenc_tensor *tensor,
+                                 posenc_rotation *planned, posenc_error *error);
+
+/* The memory of cos or sin, seen as an array of tables x rows x 2 x pairs. */
+posenc_status penc_map_table(const posenc_rotation *rotation, penc_memory_map *map,
+                             posenc_error *error);
+
 /* Checks that one item's output shares no element with another item. */
 posenc_status penc_check_items_apart(const penc_rotate_plan *plan, const penc_rotate_plan *other,
                                      posenc_error *error);

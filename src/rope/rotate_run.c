@@ -4,6 +4,7 @@
 
 #include "base/number_access.h"
 #include "kernels/rotate_kernels.h"
+#include "rope/row_finder.h"
 
 #include <string.h>
 
@@ -20,7 +21,7 @@ typedef struct penc_rotate_call {
     int flat;    /* and each number twice */
     int heads_outside; /* heads lie outside of tokens in memory, and are many */
     size_t pairs;      /* at most as many at once */
-    size_t sequence;
+    penc_row_finder finder;
     ptrdiff_t from_bytes, to_bytes, table_bytes;
 } penc_rotate_call;
 
@@ -90,7 +91,7 @@ static penc_rotate_call penc_start_call(const penc_rotate_plan *plan) {
         call; /* filled member by member: zeroing it whole costs as much as rotating a head */
     call.plan = plan;
     call.kernel = NULL;
-    call.sequence = 0;
+    call.finder = (penc_row_finder){rotation, 0};
     call.pairs = pairs;
     call.prepare = call.flat = 0;
     call.from_bytes = (ptrdiff_t)posenc_dtype_bytes(x->dtype);
@@ -132,26 +133,9 @@ static penc_rotate_call penc_start_call(const penc_rotate_plan *plan) {
 
 /* --- Rows ------------------------------------------------------------------------------------- */
 
-/* The row of a token within its table; tokens of ragged sequences are asked for in rising order. */
-static ptrdiff_t penc_row_of(penc_rotate_call *call, size_t batch, size_t token) {
-    const posenc_rotation *rotation = &call->plan->rotation;
-    if (rotation->row_ids)
-        return (ptrdiff_t)
-            rotation->row_ids[(ptrdiff_t)batch * rotation->row_ids_stride + (ptrdiff_t)token];
-    if (rotation->cu_seqlens) {
-        while (token >= (size_t)rotation->cu_seqlens[call->sequence + 1])
-            call->sequence++;
-        ptrdiff_t start =
-            rotation->row_starts ? (ptrdiff_t)rotation->row_starts[call->sequence] : 0;
-        return start + (ptrdiff_t)token - rotation->cu_seqlens[call->sequence];
-    }
-    return (rotation->row_starts ? (ptrdiff_t)rotation->row_starts[batch] : 0) + (ptrdiff_t)token;
-}
-
 static void penc_next_block(penc_rotate_call *call, size_t batch, size_t token,
                             penc_token_block *block) {
     const penc_rotate_plan *plan = call->plan;
-    const posenc_rotation *rotation = &plan->rotation;
     size_t left = plan->first + plan->count - token;
     size_t most = BLOCK;
     if (call->prepare) {
@@ -162,9 +146,8 @@ static void penc_next_block(penc_rotate_call *call, size_t batch, size_t token,
     block->batch = batch;
     block->token = token;
     block->count = left < most ? left : most;
-    ptrdiff_t table = rotation->batch > 1 ? (ptrdiff_t)batch * rotation->batch_stride : 0;
     for (size_t i = 0; i < block->count; i++)
-        block->rows[i] = table + penc_row_of(call, batch, token + i) * rotation->row_stride;
+        block->rows[i] = penc_row_place(&call->finder, batch, token + i);
 }
 
 /* Copies pairs first ... first + count - 1 of the block's rows side by side. */

@@ -67,6 +67,19 @@ def seeds_of_rope_parameters():
         yield json.dumps(rope).encode()
 
 
+def seeds_of_model():
+    """One of each of the rules' branches."""
+    dims = {"hidden_size": 64, "num_attention_heads": 2, "num_hidden_layers": 6, "max_position_embeddings": 8192}
+    for rope in ROPE:
+        yield json.dumps({"model_type": "llama", **dims, "rope_scaling": rope}).encode()
+        yield json.dumps({"model_type": "gemma3_text", **dims, "rope_parameters": {"full_attention": rope}}).encode()
+    for model_type in ("smollm3", "deepseek_v3", "deepseek_v4", "granite_swa", "modernbert", "qwen2_vl_text", "gptj", "mpt", "?"):
+        yield json.dumps({"model_type": model_type, **dims, "no_rope_layers": [1, 0], "layer_rope_theta": [1e4, 0, 5],
+                          "qk_rope_head_dim": 16, "qk_nope_head_dim": 16, "compress_ratios": [0, 4, 128],
+                          "rope_scaling": "{\"type\":\"linear\",\"factor\":2}"}).encode()
+    yield json.dumps({"model_type": "llava", "text_config": {"model_type": "qwen3", **dims, "layer_types": ["x", "y"]}}).encode()
+
+
 def seeds_of_llama2c():
     yield files.llama2c(8, 6, 2, 4, 2, 5, 3)
     yield files.llama2c(8, 6, 1, 4, 4, 5, 3, shared=False, order=">")

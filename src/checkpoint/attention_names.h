@@ -1,0 +1,34 @@
+/* Where a checkpoint keeps the q and k projections of its layers, by the names of its tensors.
+ * SPDX-License-Identifier: MIT */
+#ifndef PENC_ATTENTION_NAMES_H
+#define PENC_ATTENTION_NAMES_H
+
+#include "checkpoint/head_rows.h"
+#include "formats/tensor_set.h"
+
+/* One way of naming them: texts between "LAYER." and ".weight". */
+typedef struct penc_attention_scheme {
+    const char *q, *k; /* k is NULL where q holds all */
+    penc_attention_layout layout;
+} penc_attention_scheme;
+
+enum { PENC_MAX_LAYERS_FOUND = 1 << 14, PENC_PREFIX_BYTES = 128 };
+
+typedef struct penc_attention_names {
+    char prefix[PENC_PREFIX_BYTES]; /* before the layer's number: "model.layers.", "blk." */
+    const penc_attention_scheme *scheme;
+    uint32_t *layers; /* the numbers of layers that have attention, ascending */
+    size_t count;
+} penc_attention_names;
+
+/* Finds them; of several stacks of layers the one with most, towers for pictures and sound last. On failure
+ * *names holds nothing. Fails with UNSUPPORTED where there are none. */
+posenc_status penc_attention_names_find(const penc_tensor_set *set, penc_attention_names *names,
+                                        posenc_error *error);
+void penc_attention_names_free(penc_attention_names *names);
+
+/* The name of a layer's tensor, such as layer 3, "self_attn.q_proj", ".bias". Returns 0 if it is too long. */
+int penc_attention_name(const penc_attention_names *names, uint32_t layer, const char *part,
+                        const char *end, char name[PENC_NAME_BYTES]);
+
+#endif

@@ -1,0 +1,460 @@
+/* Configurations to specs per layer type: released models' own facts. SPDX-License-Identifier: MIT */
+#include "model_cases.h"
+
+#include <math.h>
+
+/* ---- Layers ---- */
+
+/* "0-3 5" of the layers of a type. */
+static void layers_text(const posenc_layer_type *type, char *text, size_t capacity) {
+    size_t used = 0;
+    text[0] = '\0';
+    for (size_t i = 0; i < type->layer_count;) {
+        size_t end = i;
+        while (end + 1 < type->layer_count && type->layers[end + 1] == type->layers[end] + 1)
+            end++;
+        used += (size_t)snprintf(text + used, capacity - used, end > i ? "%s%u-%u" : "%s%u",
+                                 used ? " " : "", type->layers[i], type->layers[end]);
+        i = end + 1;
+    }
+}
+
+#define DIMS(layers)                                                                               \
+    "\"num_hidden_layers\":" layers ",\"hidden_size\":1024,\"num_attention_heads\":8"
+
+static void layers_by_pattern_and_by_list(void **state) {
+    (void)state;
+    static const struct {
+        const char *json;
+        const char *types; /* NAME KIND layers; ... */
+    } cases[] = {
+        {"{\"model_type\":\"llama\"," DIMS("4") "}", "all rope 0-3; "},
+        {"{\"model_type\":\"gemma3_text\"," DIMS("8") "}",
+         "sliding_attention rope 0-4 6-7; full_attention rope 5; "},
+        {"{\"model_type\":\"gemma3_text\"," DIMS("8") ",\"sliding_window_pattern\":3}",
+         "sliding_attention rope 0-1 3-4 6-7; full_attention rope 2 5; "},
+        {"{\"model_type\":\"modernbert\"," DIMS("7") "}",
+         "full_attention rope 0 3 6; sliding_attention rope 1-2 4-5; "},
+        {"{\"model_type\":\"modernbert\"," DIMS("7") ",\"global_attn_every_n_layers\":4}",
+         "full_attention rope 0 4; sliding_attention rope 1-3 5-6; "},
+        {"{\"model_type\":\"gemma4_text\"," DIMS("8") "}",
+         "sliding_attention rope 0-4 6; full_attention rope 5 7; "},
+        {"{\"model_type\":\"cohere2\"," DIMS("8") "}",
+         "sliding_attention rope 0-2 4-6; full_attention none 3 7; "},
+        {"{\"model_type\":\"exaone4\"," DIMS("8") "}",
+         "sliding_attention rope 0-2 4-6; full_attention none 3 7; "},
+        {"{\"model_type\":\"exaone4\"," DIMS(
+             "8") ",\"sliding_window\":null,\"sliding_window_pattern\":1}",
+         "all rope 0-7; "},
+        {"{\"model_type\":\"exaone4\"," DIMS("8") ",\"sliding_window_pattern\":\"LLG\"}",
+         "sliding_attention rope 0-1 3-4 6-7; full_attention none 2 5; "},
+        {"{\"model_type\":\"smollm3\"," DIMS("9") "}", "attention rope 0-2 4-6 8; nope none 3 7; "},
+        {"{\"model_type\":\"smollm3\"," DIMS("4") ",\"no_rope_layers\":[0,1,1,0]}",
+         "nope none 0 3; attention rope 1-2; "},
+        {"{\"model_type\":\"llama4_text\"," DIMS("8") ",\"no_rope_layer_interval\":2}",
+         "attention rope 0 2 4 6; nope none 1 3 5 7; "},
+        {"{\"model_type\":\"qwen3_next\"," DIMS("8") "}",
+         "linear_attention none 0-2 4-6; full_attention rope 3 7; "},
+        {"{\"model_type\":\"mimo_v2_flash\"," DIMS("12") "}",
+         "full_attention rope 0 5 11; sliding_attention rope 1-4 6-10; "},
+        {"{\"model_type\":\"muse_glimmer_text\"," DIMS("6") "}",
+         "sliding_attention rope 0 2-4; full_attention none 1 5; "},
+        {"{\"model_type\":\"granite_swa\"," DIMS(
+             "4") ",\"layer_rope_theta\":[10000,0,10000,500000]}",
+         "theta_10000 rope 0 2; sliding_attention none 1; theta_500000 rope 3; "},
+        {"{\"model_type\":\"gemma2\"," DIMS("4") "}", "all rope 0-3; "},
+        {"{\"model_type\":\"lfm2\"," DIMS("4") ",\"full_attn_idxs\":[1,3]}",
+         "conv none 0 2; full_attention rope 1 3; "},
+        {"{\"model_type\":\"jamba\"," DIMS("4") "}", "all none 0-3; "},
+        {"{\"model_type\":\"zamba2\"," DIMS(
+             "3") ",\"use_mem_rope\":true,"
+                  "\"layers_block_type\":[\"mamba\",\"hybrid\",\"mamba\"]}",
+         "mamba none 0 2; hybrid rope 1; "},
+        {"{\"model_type\":\"olmo3\"," DIMS(
+             "8") ",\"rope_parameters\":{\"sliding_attention\":null,"
+                  "\"full_attention\":{\"rope_type\":\"default\",\"rope_theta\":500000}}}",
+         "sliding_attention none 0-2 4-6; full_attention rope 3 7; "},
+        {"{\"model_type\":\"llama\",\"hidden_size\":64,\"num_attention_heads\":2,\"num_hidden_layers\":0}",
+         "all rope ; "},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        posenc_model *model = model_of(cases[i].json);
+        char text[1024] = "", layers[256];
+        size_t used = 0;
+        for (size_t j = 0; j < posenc_model_layer_type_count(model); j++) {
+            const posenc_layer_type *type = posenc_model_layer_type(model, j);
+            layers_text(type, layers, sizeof layers);
+            used += (size_t)snprintf(text + used, sizeof text - used, "%s %s %s; ", type->name,
+                                     posenc_encoding_name(type->kind), layers);
+        }
+        if (strcmp(text, cases[i].types) != 0)
+            fail_msg("%s\ngives %s\nnot   %s", cases[i].json, text, cases[i].types);
+        posenc_model_free(model);
+    }
+}
+
+/* ---- Specs ---- */
+
+typedef struct spec_case {
+    const char *json, *type;
+    size_t head_dim, rotary_dim, rotary_start;
+    const char *pairing;
+    double base;
+    const char *scaling;
+} spec_case;
+
+static const spec_case specs[] = {
+    {"{\"model_type\":\"gpt_neox\",\"hidden_size\":6144,\"num_attention_heads\":64}", "all", 96, 24,
+     0, "half", 10000, "default"},
+    {"{\"model_type\":\"gpt_neox\",\"hidden_size\":2560,\"num_attention_heads\":32,\"rotary_pct\":1.0,\"rotary_emb_base\":20000}",
+     "all", 80, 80, 0, "half", 20000, "default"},
+    {"{\"model_type\":\"phi\",\"hidden_size\":2560,\"num_attention_heads\":32,\"partial_rotary_factor\":0.4}",
+     "all", 80, 32, 0, "half", 10000, "default"},
+    {"{\"model_type\":\"gptj\",\"n_embd\":4096,\"n_head\":16,\"rotary_dim\":64,\"rope_theta\":5}",
+     "all", 256, 64, 0, "interleaved", 10000, "default"},
+    {"{\"model_type\":\"codegen\",\"n_embd\":1024,\"n_head\":16,\"rotary_dim\":32}", "all", 64, 32,
+     0, "interleaved", 10000, "default"},
+    {"{\"model_type\":\"cohere\",\"hidden_size\":8192,\"num_attention_heads\":64}", "all", 128, 128,
+     0, "interleaved", 500000, "default"},
+    {"{\"model_type\":\"chatglm\",\"hidden_size\":4096,\"num_attention_heads\":32,\"kv_channels\":128,\"rope_ratio\":500}",
+     "all", 128, 64, 0, "interleaved", 5000000, "default"},
+    {"{\"model_type\":\"deepseek_v3\",\"num_attention_heads\":128,\"qk_nope_head_dim\":128,\"qk_rope_head_dim\":64}",
+     "all", 192, 64, 128, "interleaved", 10000, "default"},
+    {"{\"model_type\":\"deepseek_v3\",\"num_attention_heads\":128,\"qk_nope_head_dim\":128,\"qk_rope_head_dim\":64,\"rope_interleave\":false}",
+     "all", 192, 64, 128, "half", 10000, "default"},
+    {"{\"model_type\":\"kimi_k2\",\"num_attention_heads\":64,\"qk_nope_head_dim\":128,\"qk_rope_head_dim\":64,\"rope_theta\":50000}",
+     "all", 192, 64, 128, "interleaved", 50000, "default"},
+    {"{\"model_type\":\"minicpm3\",\"num_attention_heads\":40,\"qk_nope_head_dim\":64,\"qk_rope_head_dim\":32}",
+     "all", 96, 32, 64, "half", 10000, "default"},
+    {"{\"model_type\":\"glm4_moe\",\"hidden_size\":5120,\"num_attention_heads\":96,\"head_dim\":128,\"rope_theta\":1000000}",
+     "all", 128, 64, 0, "half", 1000000, "default"},
+    {"{\"model_type\":\"minimax_m2\",\"head_dim\":128,\"num_attention_heads\":48,\"rotary_dim\":64,\"rope_theta\":5000000}",
+     "all", 128, 64, 0, "half", 5000000, "default"},
+    {"{\"model_type\":\"qwen3_next\",\"num_hidden_layers\":4,\"hidden_size\":2048,\"num_attention_heads\":16,\"head_dim\":256,\"rope_theta\":10000000}",
+     "full_attention", 256, 64, 0, "half", 10000000, "default"},
+    {"{\"model_type\":\"gemma3_text\",\"num_hidden_layers\":6,\"hidden_size\":1152,\"num_attention_heads\":4}",
+     "full_attention", 256, 256, 0, "half", 1000000, "default"},
+    {"{\"model_type\":\"gemma3_text\",\"num_hidden_layers\":6,\"hidden_size\":1152,\"num_attention_heads\":4,"
+     "\"rope_scaling\":{\"rope_type\":\"linear\",\"factor\":8}}",
+     "sliding_attention", 256, 256, 0, "half", 10000, "default"},
+    {"{\"model_type\":\"gemma3_text\",\"num_hidden_layers\":6,\"hidden_size\":1152,\"num_attention_heads\":4,"
+     "\"rope_scaling\":{\"rope_type\":\"linear\",\"factor\":8}}",
+     "full_attention", 256, 256, 0, "half", 1000000, "linear"},
+    {"{\"model_type\":\"gemma4_text\",\"num_hidden_layers\":6,\"hidden_size\":1536,\"num_attention_heads\":8}",
+     "full_attention", 512, 512, 0, "half", 1000000, "proportional"},
+    {"{\"model_type\":\"mimo_v2_flash\",\"num_hidden_layers\":6,\"num_attention_heads\":64,\"head_dim\":192,\"swa_rope_theta\":10000,\"rope_theta\":5000000}",
+     "sliding_attention", 192, 64, 0, "half", 10000, "default"},
+    {"{\"model_type\":\"deepseek_v4\",\"num_hidden_layers\":4,\"num_attention_heads\":64,\"head_dim\":512,\"qk_rope_head_dim\":64,"
+     "\"max_position_embeddings\":1048576,\"rope_scaling\":{\"type\":\"yarn\",\"factor\":16,\"original_max_position_embeddings\":65536}}",
+     "compressed_sparse_attention", 512, 64, 448, "interleaved", 160000, "yarn"},
+    {"{\"model_type\":\"apertus\",\"hidden_size\":4096,\"num_attention_heads\":32}", "all", 128,
+     128, 0, "half", 12000000, "llama3"},
+    {"{\"model_type\":\"qwen2_vl\",\"hidden_size\":1536,\"num_attention_heads\":12,\"vision_config\":{\"depth\":32}}",
+     "all", 128, 128, 0, "half", 1000000, "default"},
+    {"{\"model_type\":\"llava\",\"text_config\":{\"model_type\":\"mistral\",\"hidden_size\":4096,\"num_attention_heads\":32,\"rope_theta\":7}}",
+     "all", 128, 128, 0, "half", 7, "default"},
+    {"{\"model_type\":\"qwen2_5_omni\",\"thinker_config\":{\"text_config\":{\"model_type\":\"qwen2_5_omni_text\",\"hidden_size\":3584,\"num_attention_heads\":28}}}",
+     "all", 128, 128, 0, "half", 1000000, "default"},
+    {"{\"dim\":4096,\"n_layers\":32,\"n_heads\":32,\"n_kv_heads\":8,\"rope_theta\":500000.0,\"use_scaled_rope\":true}",
+     "all", 128, 128, 0, "interleaved", 500000, "llama3"},
+    {"{\"dim\":5120,\"n_layers\":40,\"head_dim\":128,\"n_heads\":32,\"rope_theta\":1000000000.0,\"yarn\":{\"factor\":36,\"beta\":32,"
+     "\"alpha\":1,\"original_max_position_embeddings\":8192,\"apply_scale\":false}}",
+     "all", 128, 128, 0, "interleaved", 1e9, "yarn"},
+    {"{\"dim\":7168,\"n_layers\":61,\"n_heads\":128,\"qk_rope_head_dim\":64,\"qk_nope_head_dim\":128,\"rope_theta\":10000}",
+     "all", 192, 64, 128, "interleaved", 10000, "default"},
+    {"{\"dim\":4096,\"n_layers\":32,\"n_heads\":32,\"n_kv_heads\":8,\"rope_theta\":500000.0,\"model_type\":\"llama\"}",
+     "all", 128, 128, 0, "half", 500000, "default"},
+};
+
+static void specs_of_released_models(void **state) {
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(specs); i++) {
+        const spec_case *c = &specs[i];
+        posenc_model *model = model_of(c->json);
+        const posenc_layer_type *type = type_of(model, c->type);
+        const posenc_spec *s = &type->spec;
+        if (type->invalid)
+            fail_msg("%s: %s", c->json, type->invalid);
+        if (s->head_dim != c->head_dim || s->rotary_dim != c->rotary_dim ||
+            s->rotary_start != c->rotary_start || s->base != c->base ||
+            strcmp(posenc_pairing_name(s->pairing), c->pairing) != 0 ||
+            strcmp(posenc_scaling_name(s->scaling->type), c->scaling) != 0)
+            fail_msg("%s: %zu %zu %zu %s %g %s", c->json, s->head_dim, s->rotary_dim,
+                     s->rotary_start, posenc_pairing_name(s->pairing), s->base,
+                     posenc_scaling_name(s->scaling->type));
+        posenc_model_free(model);
+    }
+}
+
+/* Numbers that public reports of faults give (gpt-oss, DeepSeek-V3, HunYuan). */
+static double inv_freq_of(const posenc_layer_type *type, size_t pair, double *factor,
+                          double *softmax) {
+    posenc_frequencies *frequencies;
+    posenc_error error;
+    assert_int_equal(posenc_frequencies_create(&type->spec, 8192, &frequencies, NULL, &error), 0);
+    double inv_freq = posenc_frequencies_inv_freq(frequencies, pair, POSENC_MODE_EXACT);
+    *factor = posenc_frequencies_attention_factor(frequencies, POSENC_MODE_EXACT);
+    *softmax = posenc_frequencies_softmax_factor(frequencies);
+    posenc_frequencies_destroy(frequencies);
+    return inv_freq;
+}
+
+static void frequencies_that_reports_give(void **state) {
+    (void)state;
+    double factor, softmax;
+    posenc_model *model = model_of("{\"model_type\":\"gpt_oss\",\"num_hidden_layers\":2}");
+    assert_true(fabs(inv_freq_of(type_of(model, "all"), 9, &factor, &softmax) - 0.0317056962) <
+                1e-9);
+    assert_true(fabs(factor - 1.346574) < 1e-6);
+    posenc_model_free(model);
+    model = model_of(
+        "{\"model_type\":\"deepseek_v3\",\"max_position_embeddings\":163840,\"rope_scaling\":"
+        "{\"type\":\"yarn\",\"factor\":40,\"mscale\":1.0,\"mscale_all_dim\":1.0,"
+        "\"original_max_position_embeddings\":4096}}");
+    inv_freq_of(type_of(model, "all"), 0, &factor, &softmax);
+    assert_true(factor == 1.0 && fabs(softmax - 1.8738542071) < 1e-9);
+    assert_true(type_of(model, "all")->softmax_factor && type_of(model, "all")->output_half);
+    posenc_model_free(model);
+    model =
+        model_of("{\"model_type\":\"hunyuan_v1_dense\",\"head_dim\":128,\"num_attention_heads\":32,"
+                 "\"rope_scaling\":{\"type\":\"dynamic\",\"alpha\":1000,\"factor\":1.0}}");
+    double inv_freq = inv_freq_of(type_of(model, "all"), 1, &factor, &softmax);
+    assert_true(fabs(pow(inv_freq, -64.0) / 11158839.92507748 - 1.0) < 1e-12);
+    posenc_model_free(model);
+}
+
+/* ---- Kinds and where values are from ---- */
+
+static void kinds(void **state) {
+    (void)state;
+    static const struct {
+        const char *json;
+        posenc_encoding_kind kind;
+    } cases[] = {
+        {"{\"model_type\":\"bloom\"}", POSENC_ENCODING_ALIBI},
+        {"{\"model_type\":\"falcon\"}", POSENC_ENCODING_ROPE},
+        {"{\"model_type\":\"falcon\",\"alibi\":true}", POSENC_ENCODING_ALIBI},
+        {"{\"model_type\":\"mpt\"}", POSENC_ENCODING_ALIBI},
+        {"{\"model_type\":\"mpt\",\"attn_config\":{\"alibi\":false}}", POSENC_ENCODING_LEARNED},
+        {"{\"model_type\":\"baichuan\",\"num_attention_heads\":40}", POSENC_ENCODING_ALIBI},
+        {"{\"model_type\":\"baichuan\",\"num_attention_heads\":32}", POSENC_ENCODING_ROPE},
+        {"{\"model_type\":\"esm\",\"position_embedding_type\":\"rotary\"}", POSENC_ENCODING_ROPE},
+        {"{\"model_type\":\"esm\",\"position_embedding_type\":\"absolute\"}",
+         POSENC_ENCODING_LEARNED},
+        {"{\"model_type\":\"bert\"}", POSENC_ENCODING_LEARNED},
+        {"{\"model_type\":\"bert\",\"position_embedding_type\":\"relative_key\"}",
+         POSENC_ENCODING_RELATIVE},
+        {"{\"model_type\":\"bert\",\"position_embedding_type\":\"alibi\"}", POSENC_ENCODING_ALIBI},
+        {"{\"model_type\":\"granitemoehybrid\",\"position_embedding_type\":\"rope\"}",
+         POSENC_ENCODING_ROPE},
+        {"{\"model_type\":\"granitemoehybrid\",\"position_embedding_type\":null}",
+         POSENC_ENCODING_NONE},
+        {"{\"model_type\":\"t5\"}", POSENC_ENCODING_RELATIVE},
+        {"{\"model_type\":\"deberta-v2\"}", POSENC_ENCODING_RELATIVE},
+        {"{\"model_type\":\"swin\"}", POSENC_ENCODING_RELATIVE},
+        {"{\"model_type\":\"marian\"}", POSENC_ENCODING_SINUSOIDAL},
+        {"{\"model_type\":\"wav2vec2\"}", POSENC_ENCODING_OTHER},
+        {"{\"model_type\":\"mamba2\"}", POSENC_ENCODING_NONE},
+        {"{\"model_type\":\"nobody knows\"}", POSENC_ENCODING_UNKNOWN},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        posenc_model *model = model_of(cases[i].json);
+        const posenc_layer_type *type = posenc_model_layer_type(model, 0);
+        if (type->kind != cases[i].kind)
+            fail_msg("%s is %s, not %s", cases[i].json, posenc_encoding_name(type->kind),
+                     posenc_encoding_name(cases[i].kind));
+        posenc_model_free(model);
+    }
+}
+
+static const posenc_model_value *value_of(const posenc_layer_type *type, const char *name) {
+    for (size_t i = 0; i < type->value_count; i++) {
+        if (strcmp(type->values[i].name, name) == 0)
+            return &type->values[i];
+    }
+    fail_msg("no value %s", name);
+    return NULL;
+}
+
+static void every_value_says_where_it_is_from(void **state) {
+    (void)state;
+    posenc_model *model = model_of(
+        "{\"model_type\":\"llava\",\"text_config\":{\"model_type\":\"gemma\",\"hidden_size\":64,"
+        "\"num_attention_heads\":2,\"rope_scaling\":{\"type\":\"linear\",\"factor\":2}}}");
+    const posenc_layer_type *type = type_of(model, "all");
+    assert_string_equal(posenc_model_type(model), "gemma");
+    assert_string_equal(value_of(type, "factor")->place, "text_config.rope_scaling.factor");
+    assert_int_equal(value_of(type, "factor")->source, POSENC_SOURCE_FILE);
+    assert_int_equal(value_of(type, "rope_theta")->source, POSENC_SOURCE_IMPLIED);
+    assert_int_equal(value_of(type, "head_dim")->source, POSENC_SOURCE_IMPLIED);
+    assert_true(value_of(type, "head_dim")->number.as.real == 256.0);
+    assert_int_equal(value_of(type, "pairing")->source, POSENC_SOURCE_IMPLIED);
+    posenc_model_free(model);
+    model = model_of("{\"model_type\":\"what\",\"hidden_size\":64,\"num_attention_heads\":2}");
+    type = type_of(model, "all");
+    assert_null(posenc_model_rule(model));
+    assert_int_equal(value_of(type, "rope_theta")->source, POSENC_SOURCE_DEFAULTED);
+    assert_int_equal(type->spec.head_dim, 32);
+    posenc_model_free(model);
+}
+
+/* ---- What is refused ---- */
+
+static void bad_texts_are_refused(void **state) {
+    (void)state;
+    static const struct {
+        const char *json, *argument;
+        posenc_status status;
+    } cases[] = {
+        {"{", "json", POSENC_FORMAT},
+        {"[]", "json", POSENC_FORMAT},
+        {"{\"model_type\":\"llama\",\"num_hidden_layers\":-1}", "num_hidden_layers",
+         POSENC_OUT_OF_RANGE},
+        {"{\"model_type\":\"llama\",\"num_hidden_layers\":1e9}", "num_hidden_layers",
+         POSENC_OUT_OF_RANGE},
+        {"{\"model_type\":\"llama\",\"num_hidden_layers\":[]}", "num_hidden_layers", POSENC_FORMAT},
+        {"{\"model_type\":\"llama\",\"n_head\":2.5}", "n_head", POSENC_OUT_OF_RANGE},
+        {"{\"model_type\":\"llama\",\"head_dim\":1e12}", "head_dim", POSENC_OUT_OF_RANGE},
+        {"{\"model_type\":\"llama\",\"head_dim\":NaN}", "head_dim", POSENC_OUT_OF_RANGE},
+    };
+    posenc_model *model;
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        posenc_error error;
+        posenc_status status =
+            posenc_model_parse(cases[i].json, strlen(cases[i].json), NULL, &model, &error);
+        if (status != cases[i].status)
+            fail_msg("%s: %s", cases[i].json, posenc_status_name(status));
+        assert_null(model);
+        if (strcmp(cases[i].argument, "json") != 0)
+            assert_string_equal(error.argument, cases[i].argument);
+    }
+    assert_int_equal(posenc_model_parse(NULL, 0, NULL, &model, NULL), POSENC_NULL_POINTER);
+    assert_int_equal(posenc_model_parse("{}", 2, NULL, NULL, NULL), POSENC_NULL_POINTER);
+    assert_int_equal(posenc_model_open(NULL, &model, NULL), POSENC_NULL_POINTER);
+    assert_int_equal(posenc_model_open("/nowhere/at/all", &model, NULL), POSENC_IO);
+}
+
+/* What the file does wrong in its encoding is no error of reading: the type says it. */
+static void a_wrong_encoding_is_told_by_its_type(void **state) {
+    (void)state;
+    static const char *const cases[] = {
+        "{\"model_type\":\"llama\",\"rope_scaling\":{\"type\":\"zigzag\"}}",
+        "{\"model_type\":\"llama\",\"rope_scaling\":{\"type\":\"yarn\"}}",
+        "{\"model_type\":\"llama\",\"rope_scaling\":{\"type\":\"linear\",\"factor\":\"x\"}}",
+        "{\"model_type\":\"llama\",\"rope_scaling\":{\"type\":\"linear\",\"factor\":[2]}}",
+        "{\"model_type\":\"llama\",\"rope_theta\":-1}",
+        "{\"model_type\":\"llama\",\"rope_theta\":\"x\"}",
+        "{\"model_type\":\"llama\",\"head_dim\":7}",
+        "{\"model_type\":\"gptj\",\"n_embd\":64,\"n_head\":4,\"rotary_dim\":64}",
+        "{\"model_type\":\"phi\",\"partial_rotary_factor\":-0.5}",
+        "{\"model_type\":\"phi\",\"partial_rotary_factor\":1.5}",
+        "{\"model_type\":\"zorblax\"}",
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        posenc_model *model = model_of(cases[i]);
+        const posenc_layer_type *type = posenc_model_layer_type(model, 0);
+        if (!type->invalid || type->spec.head_dim)
+            fail_msg("%s has a spec", cases[i]);
+        posenc_model_free(model);
+    }
+}
+
+/* Objects and lists in place of anything: nothing is read beyond its type. */
+static void wrong_types_anywhere(void **state) {
+    (void)state;
+    static const char *const keys[] = {
+        "model_type",
+        "architectures",
+        "text_config",
+        "rope_scaling",
+        "rope_parameters",
+        "rope_theta",
+        "layer_types",
+        "no_rope_layers",
+        "layer_rope_theta",
+        "rope_interleave",
+        "head_dim",
+        "num_hidden_layers",
+        "sliding_window_pattern",
+        "attn_config",
+        "rotary",
+        "original_max_position_embeddings",
+        "mrope_section",
+        "partial_rotary_factor",
+        "compress_ratios",
+        "attn_layer_indices",
+    };
+    static const char *const values[] = {"null",
+                                         "true",
+                                         "0",
+                                         "-1",
+                                         "1e300",
+                                         "NaN",
+                                         "\"x\"",
+                                         "\"\"",
+                                         "[]",
+                                         "{}",
+                                         "[[]]",
+                                         "[null]",
+                                         "[\"a\",1]",
+                                         "{\"type\":{}}",
+                                         "{\"rope_type\":[]}",
+                                         "{\"full_attention\":null}",
+                                         "{\"full_attention\":{\"rope_theta\":[]}}"};
+    static const char *const types[] = {"llama",       "gemma3_text", "qwen2_vl", "smollm3",
+                                        "deepseek_v4", "granite_swa", "bamba",    "chatglm",
+                                        "internlm",    "nowhere"};
+    for (size_t t = 0; t < COUNT_OF(types); t++) {
+        for (size_t k = 0; k < COUNT_OF(keys); k++) {
+            for (size_t v = 0; v < COUNT_OF(values); v++) {
+                char json[512];
+                snprintf(json, sizeof json,
+                         "{\"model_type\":\"%s\",\"hidden_size\":64,\"num_hidden_layers\":3,"
+                         "\"num_attention_heads\":2,\"%s\":%s}",
+                         types[t], keys[k], values[v]);
+                if (strcmp(keys[k], "model_type") == 0 || strcmp(keys[k], "num_hidden_layers") == 0)
+                    snprintf(json, sizeof json, "{\"hidden_size\":64,\"%s\":%s}", keys[k],
+                             values[v]);
+                posenc_model *model;
+                if (!posenc_model_parse(json, strlen(json), NULL, &model, NULL))
+                    posenc_model_free(model);
+            }
+        }
+    }
+}
+
+/* transformers' RMSNorm of these models multiplies by 1 + weight; GGUF files have the 1 in them. */
+static void norms_with_a_weight_less_one_are_told(void **state) {
+    (void)state;
+    static const struct {
+        const char *json;
+        int plus_one;
+    } known[] = {{"{\"model_type\":\"gemma3_text\",\"num_hidden_layers\":2}", 1},
+                 {"{\"model_type\":\"qwen3_next\",\"num_hidden_layers\":4}", 1},
+                 {"{\"model_type\":\"qwen3\",\"num_hidden_layers\":2}", 0},
+                 {"{\"model_type\":\"gemma3n_text\",\"num_hidden_layers\":2}", 0}};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        posenc_model *model = model_of(known[i].json);
+        for (size_t t = 0; t < posenc_model_layer_type_count(model); t++) {
+            const posenc_layer_type *type = posenc_model_layer_type(model, t);
+            assert_int_equal(type->norm_plus_one,
+                             type->kind == POSENC_ENCODING_ROPE && known[i].plus_one);
+        }
+        posenc_model_free(model);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(layers_by_pattern_and_by_list),
+        cmocka_unit_test(specs_of_released_models),
+        cmocka_unit_test(frequencies_that_reports_give),
+        cmocka_unit_test(kinds),
+        cmocka_unit_test(every_value_says_where_it_is_from),
+        cmocka_unit_test(bad_texts_are_refused),
+        cmocka_unit_test(a_wrong_encoding_is_told_by_its_type),
+        cmocka_unit_test(wrong_types_anywhere),
+        cmocka_unit_test(norms_with_a_weight_less_one_are_told),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
