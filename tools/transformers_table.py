@@ -1,0 +1,208 @@
+#!/usr/bin/env python3
+"""Makes the tables of docs/transformers.md: transformers_table.py [--families] [--speed] [--only NAME ...]
+
+Families: the small models of python/tests/transformers, before and after posenc.transformers.use. Speed: rotation and a
+whole forward pass, sides in turn, one run. Each table stands between two comments in the page and is replaced.
+Needs an environment with posenc, PyTorch and transformers.
+
+SPDX-License-Identifier: MIT
+"""
+import argparse
+import copy
+import pathlib
+import platform
+import re
+import statistics
+import sys
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(ROOT / "python" / "tests" / "transformers"), str(ROOT / "python" / "tests")]
+PAGE = ROOT / "docs" / "transformers.md"
+DECADES = (3, 4, 5, 6)
+
+import torch  # noqa: E402
+import transformers  # noqa: E402
+from families import FAMILIES, small_model  # noqa: E402
+from test_models import logits, run, tokens  # noqa: E402
+
+import posenc.transformers  # noqa: E402
+from posenc import _transformers_rows  # noqa: E402
+
+
+def number(value):
+    return "0" if value == 0 else f"{value:.1e}".replace("e-0", "e-").replace("e+00", "")
+
+
+# --- Families -----------------------------------------------------------------------------------------------
+
+def decade(power):
+    generator = torch.Generator().manual_seed(power)
+    return torch.randint(10 ** power, 10 ** (power + 1), (1, 256), generator=generator)
+
+
+def rotary_modules(model):
+    return [module for module in model.modules() if _transformers_rows.is_swapped(module)]
+
+
+def rows_of(module, layer_type, positions):
+    more = {} if layer_type is None else {"layer_type": layer_type}
+    made = module(torch.zeros(1), positions, **more)
+    return torch.view_as_real(made) if isinstance(made, torch.Tensor) else torch.stack(made)
+
+
+def row_difference(own, ours, power):
+    """Largest difference of cos or sin at positions 10^power to 10^(power + 1); None where transformers has no rows."""
+    worst = 0.0
+    for a, b in pairs(own, ours):
+        for layer_type in b._posenc_plan.parts:
+            try:
+                wanted = rows_of(a, layer_type, decade(power))
+            except IndexError:
+                return None
+            worst = max(worst, float((wanted - rows_of(b, layer_type, decade(power))).abs().max()))
+    return worst
+
+
+def pairs(own, ours):
+    names = dict(own.named_modules())
+    return [(names[name], module) for name, module in ours.named_modules() if _transformers_rows.is_swapped(module)]
+
+
+def scalings(model):
+    found = set()
+    for module in rotary_modules(model):
+        kind = getattr(module, "rope_type", "default") or "default"
+        found |= set(kind.values()) if isinstance(kind, dict) else {kind}
+    return ", ".join(sorted(found))
+
+
+def family_row(name):
+    own = small_model(name)
+    ours, exact = copy.deepcopy(own), copy.deepcopy(own)
+    report = posenc.transformers.use(ours)
+    posenc.transformers.use(exact, "exact")
+    layouts = sorted({layout for _, _, layout, _ in report.rows})
+    turns = sorted({what for _, _, what in report.apply})
+    with torch.no_grad():
+        wanted = logits(run(own, name, tokens(2, 11)))
+        logit = float((wanted - logits(run(ours, name, tokens(2, 11)))).abs().max())
+        float32 = [row_difference(own, ours, power) for power in DECADES]
+        real = [row_difference(own, exact, power) for power in DECADES]
+    known = [value for value in float32 if value is not None]
+    cells = [name, "; ".join(turns), "; ".join(layouts), scalings(ours), number(logit),
+             number(max(known)) if known else "-"] + ["-" if value is None else number(value) for value in real]
+    return "| " + " | ".join(cells) + " |"
+
+
+def families(only):
+    head = ["| family | pairing | rows | scaling | logits, float32 | rows, float32 | "
+            + " | ".join(f"exact, 10^{power}" for power in DECADES) + " |",
+            "|---|---|---|---|---|---|" + "---|" * len(DECADES)]
+    rows = []
+    for name in only or sorted(FAMILIES):
+        rows.append(family_row(name))
+        print(rows[-1], file=sys.stderr)
+    return head + rows
+
+
+# --- Speed -------------------------------------------------------------------------------------------------
+
+def in_turn(first, second, rounds):
+    """Median seconds of each side; the sides take turns."""
+    times = [], []
+    for side in (first, second):
+        side()
+    for _ in range(rounds):
+        for kept, side in zip(times, (first, second)):
+            start = time.perf_counter()
+            side()
+            kept.append(time.perf_counter() - start)
+    return [statistics.median(kept) for kept in times]
+
+
+def llama(kind, layers):
+    config = transformers.LlamaConfig(vocab_size=1000, hidden_size=4096, intermediate_size=1024, num_hidden_layers=layers,
+                                      num_attention_heads=32, num_key_value_heads=8, max_position_embeddings=8192)
+    torch.manual_seed(0)
+    return transformers.LlamaForCausalLM(config).eval().to(kind)
+
+
+def rotation_row(kind, count):
+    """Queries of 32 heads and keys of 8, head_dim 128: the apply function of one layer."""
+    from transformers.models.llama import modeling_llama
+
+    model = llama(kind, 1)
+    posenc.transformers.use(model)
+    q = torch.randn(1, count, 32, 128).to(kind).transpose(1, 2)
+    k = torch.randn(1, count, 8, 128).to(kind).transpose(1, 2)
+    cos, sin = model.model.rotary_emb(q, torch.arange(count)[None])
+    ours = modeling_llama.apply_rotary_pos_emb
+    rounds = 400 if count == 1 else 15
+    result = in_turn(lambda: ours.posenc_original(q, k, cos, sin), lambda: ours(q, k, cos, sin), rounds)
+    posenc.transformers.restore(model)
+    return speed_row(f"rotation of one layer, {count} tokens, 32 + 8 heads x 128", kind, result)
+
+
+def forward_row(kind, count):
+    own = llama(kind, 2)
+    ours = copy.deepcopy(own)
+    posenc.transformers.use(ours)
+    ids = torch.randint(0, 1000, (1, count))
+
+    def side(model):
+        with torch.inference_mode():
+            model(input_ids=ids, use_cache=False)
+
+    return speed_row(f"forward pass of a llama of 2 layers, {count} tokens", kind,
+                     in_turn(lambda: side(own), lambda: side(ours), 30 if count == 1 else 7))
+
+
+def speed_row(work, kind, result):
+    before, after = (value * 1e3 for value in result)
+    return f"| {work} | {str(kind)[6:]} | {before:.3g} | {after:.3g} | {before / after:.2f} |"
+
+
+def speed():
+    torch.set_num_threads(1)
+    lines = ["| work | dtype | before, ms | after, ms | ratio |", "|---|---|---|---|---|"]
+    for kind in (torch.float32, torch.bfloat16):
+        for count in (1, 512, 4096):
+            lines.append(rotation_row(kind, count))
+            print(lines[-1], file=sys.stderr)
+        for count in (1, 512):
+            lines.append(forward_row(kind, count))
+            print(lines[-1], file=sys.stderr)
+    return lines
+
+
+# --- The page ------------------------------------------------------------------------------------------------
+
+def put(name, lines):
+    text = PAGE.read_text(encoding="utf-8")
+    mark = f"<!-- {name}: made by tools/transformers_table.py -->"
+    pattern = re.compile(re.escape(mark) + r"\n.*?<!-- end -->", re.DOTALL)
+    if not pattern.search(text):
+        raise SystemExit(f"transformers_table: {PAGE} has no place for {name}")
+    PAGE.write_text(pattern.sub(lambda _: "\n".join((mark, *lines, "<!-- end -->")), text), encoding="utf-8")
+
+
+def main():
+    parser = argparse.ArgumentParser(description="Makes the tables of docs/transformers.md.")
+    parser.add_argument("--families", action="store_true")
+    parser.add_argument("--speed", action="store_true")
+    parser.add_argument("--only", nargs="*", help="print the rows of these families and write nothing")
+    options = parser.parse_args()
+    transformers.logging.set_verbosity_error()
+    if options.only:
+        print("\n".join(families(options.only)))
+        return
+    versions = f"PyTorch {torch.__version__}, transformers {transformers.__version__}, {platform.machine()}, {posenc.cpu()}"
+    if options.families:
+        put("families", [f"{versions}.", "", *families(None)])
+    if options.speed:
+        put("speed", [f"{versions}, one thread.", "", *speed()])
+
+
+if __name__ == "__main__":
+    main()
