@@ -705,7 +705,8 @@ class Mutants:
     def __init__(self, folder, jobs):
         self.folder = folder
         self.jobs = jobs
-        self.library = list(dict.fromkeys(library_lists()[0] + library_lists("posenc-model")[0]))
+        sources = library_lists()[0] + library_lists("posenc-model")[0]
+        self.library = [file for file in dict.fromkeys(sources) if file.endswith(".c")]
         self.tests = unit_tests()
         self.seconds = {}  # that each test takes without a mutant
         self.lacking = set()  # levels of LEVELS that this CPU does not have
@@ -718,6 +719,11 @@ class Mutants:
 
     def build_unmutated(self):
         self.copy_tree(ROOT, self.folder / "unmutated")
+        done = run(["cmake", f"-DOUTPUT={self.folder / 'unmutated/src/models_table.h'}",
+                    f"-DINPUT={ROOT / 'data/models.tsv'}", "-DNAME=penc_models_table",
+                    "-P", ROOT / "cmake/embed_text.cmake"])
+        if done.returncode:
+            raise Failure(f"models_table.h cannot be made:\n{done.stdout}")
         self.base = Build(self.folder / "unmutated")
         files = dict.fromkeys(sum(self.tests.values(), self.library))
         with ThreadPoolExecutor(self.jobs) as pool:
