@@ -4,7 +4,7 @@
 # From the clone, and from an sdist made of it, each into a clean virtual environment; then the tests of
 # python/tests in the first. Packages come from the Python index through pip. PyTorch's tests run if pip finds a
 # build for CPUs alone where it usually looks; with POSENC_TORCH=1 they must run, and the build may also come from
-# PyTorch's own index for CPUs. Nothing else of PyTorch is ever downloaded. With POSENC_LONG=1 the tests run once
+# PyTorch's own index for CPUs. Nothing else of PyTorch is ever downloaded. Those of transformers run where PyTorch is. With POSENC_LONG=1 the tests run once
 # more with the C code under the address sanitizer. Prints TAP. SPDX-License-Identifier: MIT
 set -eu
 
@@ -19,6 +19,7 @@ cd "$work" # away from the tree, whose folders would be imported
 export PIP_DISABLE_PIP_VERSION_CHECK=1 PYTHONDONTWRITEBYTECODE=1
 unset PYTHONPATH PYTHONHOME
 torch_version=2.13.0
+transformers_version=5.24.0
 env=$work/env
 
 environment() { python3 -m venv "$1" && "$1/bin/python" -m pip install -q --upgrade pip; }
@@ -93,19 +94,23 @@ check "pip install of the sdist, in an environment of its own" install_sdist
 check "a missing json-c is named with its packages" names_missing_library
 check "pytest, hypothesis, ml_dtypes" "$env/bin/pip" install pytest hypothesis ml_dtypes
 tests=$source/python/tests
-run_tests NumPy "$tests" --ignore "$tests/test_torch.py"
+run_tests NumPy "$tests" --ignore "$tests/test_torch.py" --ignore "$tests/transformers"
 if install_torch >"$work/torch" 2>&1; then
     run_tests PyTorch "$tests/test_torch.py"
+    check "transformers can be installed" "$env/bin/pip" install -q "transformers==$transformers_version"
+    run_tests transformers "$tests/transformers"
 elif [ -n "${POSENC_TORCH-}" ]; then
     check "PyTorch for CPUs can be installed" say_and_fail "$work/torch"
 else
     skip "PyTorch" "no build for CPUs where pip looks; POSENC_TORCH=1 ./dev test adds these tests"
+    skip "transformers" "needs PyTorch; POSENC_TORCH=1 ./dev test adds these tests"
 fi
 if [ -n "${POSENC_LONG-}" ]; then
     check "a build with the address sanitizer" under_address_sanitizer
     ASAN_OPTIONS="${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0"
     LD_PRELOAD="$(gcc -print-file-name=libasan.so) $(gcc -print-file-name=libstdc++.so.6)"
     export ASAN_OPTIONS LD_PRELOAD
-    run_tests "address sanitizer" "$tests" --ignore "$tests/test_torch.py" --ignore "$tests/test_package.py"
+    run_tests "address sanitizer" "$tests" --ignore "$tests/test_torch.py" --ignore "$tests/test_package.py" \
+        --ignore "$tests/transformers"
 fi
 finish

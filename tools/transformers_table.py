@@ -122,8 +122,10 @@ def in_turn(first, second, rounds):
 
 
 def llama(kind, layers):
-    config = transformers.LlamaConfig(vocab_size=1000, hidden_size=4096, intermediate_size=1024, num_hidden_layers=layers,
-                                      num_attention_heads=32, num_key_value_heads=8, max_position_embeddings=8192)
+    config = transformers.LlamaConfig(vocab_size=1000, hidden_size=4096, intermediate_size=1024,
+                                      num_hidden_layers=layers,
+                                      num_attention_heads=32, num_key_value_heads=8,
+                                      max_position_embeddings=8192)
     torch.manual_seed(0)
     return transformers.LlamaForCausalLM(config).eval().to(kind)
 
@@ -197,7 +199,8 @@ def main():
     if options.only:
         print("\n".join(families(options.only)))
         return
-    versions = f"PyTorch {torch.__version__}, transformers {transformers.__version__}, {platform.machine()}, {posenc.cpu()}"
+    versions = (f"PyTorch {torch.__version__}, transformers {transformers.__version__}, {platform.machine()}, "
+                f"{posenc.cpu()}")
     if options.families:
         put("families", [f"{versions}.", "", *families(None)])
     if options.speed:

@@ -82,7 +82,7 @@ def check_model(model, mode):
     if mode not in MODES:
         raise ValueError(f"mode is {mode!r} but must be 'float32' or 'exact'")
     if not isinstance(model, torch.nn.Module):
-        raise TypeError(f"model is of type {type(model).__name__} but must be a torch.nn.Module, a model of transformers")
+        raise TypeError(f"model is of type {type(model).__name__} but must be a torch.nn.Module")
     if any(_rows.is_swapped(module) for module in model.modules()):
         raise ValueError("model is swapped already: posenc.transformers.restore(model) first")
     for name, tensor in (*model.named_parameters(), *model.named_buffers()):

@@ -10,9 +10,9 @@ try:
     from transformers import CONFIG_MAPPING
     import transformers
 except ImportError:
-    if os.environ.get("POSENC_TRANSFORMERS"):
+    if os.environ.get("POSENC_TORCH"):
         raise
-    pytest.skip("PyTorch or transformers is not installed; POSENC_TRANSFORMERS=1 ./dev test installs them",
+    pytest.skip("PyTorch or transformers is not installed; POSENC_TORCH=1 ./dev test installs them",
                 allow_module_level=True)
 
 transformers.logging.set_verbosity_error()

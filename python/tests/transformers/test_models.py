@@ -1,4 +1,4 @@
-"""Parity of models: the same numbers before and after, in mode float32, family by family. SPDX-License-Identifier: MIT"""
+"""Parity of models: the same numbers before and after, in mode float32. SPDX-License-Identifier: MIT"""
 import copy
 import functools
 

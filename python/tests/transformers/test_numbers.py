@@ -95,7 +95,7 @@ def difference(cls, variant):
         plain = module_of(cls, "linear" if variant == "longrope" else "as configured")
     except Exception as error:
         return f"transformers: {type(error).__name__}: {error}"
-    pairs = {layer_type: getattr(plain, prefix_of(layer_type) + "inv_freq").numel() for layer_type in layer_types(plain)}
+    pairs = {kind: getattr(plain, prefix_of(kind) + "inv_freq").numel() for kind in layer_types(plain)}
     for layer_type, length in itertools.product(pairs, VARIANTS[variant][1]):
         try:
             module = module_of(cls, variant, pairs)

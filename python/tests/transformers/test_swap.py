@@ -141,6 +141,10 @@ def test_autocast():
         found = logits(model)
     assert found.dtype == wanted.dtype
     assert (found - wanted).abs().max() < 0.1
+    cos, sin = model.model.rotary_emb(torch.zeros(1), torch.arange(3)[None])
+    q = torch.ones(1, 4, 3, 16, dtype=torch.bfloat16)  # as in the layers: bfloat16 turned by float32 rows
+    for a, b in zip(apply_function()(q, q, cos, sin), apply_function().posenc_original(q, q, cos, sin)):
+        assert a.dtype == b.dtype == torch.float32 and torch.allclose(a, b, atol=1e-6)
 
 
 @pytest.mark.parametrize("mode", ["float32", "exact"])
@@ -195,7 +199,8 @@ def test_copies_are_swapped_and_pickles_are_not():
 def test_lengths_switch_as_in_transformers(name, mode):
     more = {"max_position_embeddings": 64} if name == "llama-dynamic" else {}
     if name == "phimoe":
-        more = {"rope_parameters": {**LONGROPE, "short_mscale": 1.1, "long_mscale": 1.3}, "max_position_embeddings": 256}
+        more = {"rope_parameters": {**LONGROPE, "short_mscale": 1.1, "long_mscale": 1.3},
+                "max_position_embeddings": 256}
     own = small_model(name, **more)
     ours = copy.deepcopy(own)
     posenc.transformers.use(ours, mode)
