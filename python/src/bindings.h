@@ -4,6 +4,7 @@
 #include <nanobind/nanobind.h>
 
 void bind_frequencies(nanobind::module_ &m);
+void bind_models(nanobind::module_ &m);
 void bind_rows(nanobind::module_ &m);
 void bind_rotate(nanobind::module_ &m);
 void bind_tables(nanobind::module_ &m);

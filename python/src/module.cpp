@@ -28,6 +28,7 @@ NB_MODULE(_core, m) {
         return static_cast<int>(pairing);
     });
     bind_frequencies(m);
+    bind_models(m);
     bind_rows(m);
     bind_rotate(m);
     bind_tables(m);
