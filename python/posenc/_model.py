@@ -7,7 +7,7 @@ import os
 import numpy as np
 
 from . import _core
-from ._words import AXIS_EXPONENTS, AXIS_ORDERS, LAYOUTS
+from ._words import AXIS_EXPONENTS, AXIS_ORDERS, LAYOUTS, path_bytes
 
 LAST_POSITION, BLOCK = 1 << 18, 256
 ARGUMENTS = {"rope_theta": "base"}  # of RopeSpec, where a file's word is another
@@ -26,10 +26,7 @@ def open_model(source):
     if not isinstance(source, (str, bytes, os.PathLike)):
         raise TypeError(f"config is of type {type(source).__name__} but must be a path, a dict as config.json has "
                         "it, or a configuration of transformers")
-    path = os.fsencode(source)
-    if b"\0" in path:
-        raise ValueError(f"config is {source!r} but a path holds no zero bytes")
-    return _core.open_model(path)
+    return _core.open_model(path_bytes("config", source))
 
 
 def inspect(config):

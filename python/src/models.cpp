@@ -27,14 +27,6 @@ struct model {
     std::unique_ptr<posenc_model, free_model> made;
 };
 
-/* None for NULL; what is no UTF-8 in a file becomes U+FFFD. */
-nb::object text(const char *given) {
-    if (!given)
-        return nb::none();
-    return nb::steal(
-        PyUnicode_DecodeUTF8(given, static_cast<Py_ssize_t>(std::strlen(given)), "replace"));
-}
-
 nb::object real(double number) {
     if (std::isfinite(number))
         return nb::float_(number);
@@ -150,8 +142,8 @@ nb::list values_of(const posenc_layer_type &type) {
         const posenc_model_value &value = type.values[i];
         nb::dict one;
         one["name"] = text(value.name);
-        one["value"] = value.number.kind == POSENC_NUMBER_REAL ? real(value.number.as.real)
-                                                               : text(value.text);
+        one["value"] =
+            value.number.kind == POSENC_NUMBER_REAL ? real(value.number.as.real) : text(value.text);
         one["source"] = posenc_source_name(value.source);
         one["place"] = text(value.place);
         all.append(one);

@@ -49,10 +49,13 @@ OTHERS = {
 CONFIGS = {"llama3": LLAMA3, "yarn": YARN, "gemma": GEMMA, "longrope": LONGROPE, **OTHERS}
 
 
-def run(*arguments):
+def program(*arguments, no=False):
+    """The program's JSON. Its status must be 0, or 1 with no=True ("the answer is no"); no=None: either."""
     if PROGRAM is None:
         pytest.skip("the program posenc is not beside Python")
-    return json.loads(subprocess.run([PROGRAM, *map(str, arguments), "--json"], capture_output=True, check=True).stdout)
+    done = subprocess.run([PROGRAM, *map(str, arguments), "--json"], capture_output=True, check=False)
+    assert done.returncode in ((0, 1) if no is None else (int(no),)), done.stderr
+    return json.loads(done.stdout)
 
 
 def written(folder, config):
@@ -69,7 +72,7 @@ def real_files():
 @pytest.mark.parametrize("name", CONFIGS)
 def test_inspect_is_the_programs(tmp_path, name):
     path = written(tmp_path, CONFIGS[name])
-    page = run("inspect", path)
+    page = program("inspect", path)
     assert posenc.inspect(path) == page
     assert posenc.inspect(str(path)) == posenc.inspect(os.fsencode(path)) == page
     assert posenc.inspect(CONFIGS[name]) == {**page, "path": None}
@@ -86,10 +89,10 @@ def check_against_program(path):
             spec = posenc.RopeSpec.from_config(path, entry["name"])
         length = entry["max_positions"] or 1
         mine = spec.frequencies(length)
-        theirs = run("frequencies", "--config", path, "--layer-type", entry["name"], "--seq-len", length)
+        theirs = program("frequencies", "--config", path, "--layer-type", entry["name"], "--seq-len", length)
         assert mine.inv_freq.tolist() == theirs["inv_freq"]
         assert mine.attention_factor == theirs["attention_factor"]
-        rounded = run("frequencies", "--config", path, "--layer-type", entry["name"], "--seq-len", length, "--mode",
+        rounded = program("frequencies", "--config", path, "--layer-type", entry["name"], "--seq-len", length, "--mode",
                       "float32")
         assert mine.inv_freq_float32.tolist() == rounded["inv_freq"]
         assert (spec.pairing, spec.head_dim, spec.rotary_dim, spec.rotary_start, spec.base) == tuple(
@@ -112,7 +115,7 @@ def test_specs_are_the_programs(tmp_path, name):
 
 @pytest.mark.parametrize("path", real_files(), ids=lambda path: path.name)
 def test_real_files(path):
-    assert posenc.inspect(path) == run("inspect", path)
+    assert posenc.inspect(path) == program("inspect", path)
     check_against_program(path)
 
 
