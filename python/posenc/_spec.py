@@ -247,7 +247,7 @@ class RopeSpec:
     def _resolve(self):
         put = object.__setattr__.__get__(self)
         put("_plain", self._arguments())
-        made, told = _core.frequencies(*self._plain, 1)  # refuses what is wrong at any length
+        made, told = _core.frequencies(self._plain, 1)  # refuses what is wrong at any length
         head_dim, rotary_dim, start, base, pairing, _, kind, _ = made.spec()
         put("head_dim", head_dim)
         put("rotary_dim", rotary_dim)
@@ -310,7 +310,7 @@ class RopeSpec:
             return self._made
         if seq_len is None:
             raise ValueError("seq_len is missing: the frequencies of this scaling depend on the context length")
-        made, told = _core.frequencies(*self._plain, whole("seq_len", seq_len, 1, MAX_POSITIONS))
+        made, told = _core.frequencies(self._plain, whole("seq_len", seq_len, 1, MAX_POSITIONS))
         return Frequencies(made, map(note_of, told))
 
     @property

@@ -4,6 +4,7 @@
 #include <nanobind/nanobind.h>
 
 void bind_checkpoints(nanobind::module_ &m);
+void bind_diagnoses(nanobind::module_ &m);
 void bind_frequencies(nanobind::module_ &m);
 void bind_models(nanobind::module_ &m);
 void bind_rows(nanobind::module_ &m);

@@ -77,7 +77,8 @@ posenc_attention_shape shape_of(const char *path, given heads, given kv_heads, g
     if (gain_offset)
         shape.gain_offset = *gain_offset != 0;
     if (!shape.heads || !shape.head_dim)
-        throw nb::value_error("heads and head_dim are missing: the checkpoint does not say how wide its heads are");
+        throw nb::value_error(
+            "heads and head_dim are missing: the checkpoint does not say how wide its heads are");
     return shape;
 }
 

@@ -280,6 +280,10 @@ void bind_models(nb::module_ &m) {
     nb::class_<model>(m, "Model")
         .def_prop_ro("format",
                      [](const model &self) { return posenc_model_format(self.made.get()); })
+        .def_prop_ro("model_type",
+                     [](const model &self) { return text(posenc_model_type(self.made.get())); })
+        .def_prop_ro("rule",
+                     [](const model &self) { return text(posenc_model_rule(self.made.get())); })
         .def("layer_types", &layer_types)
         .def("named", &named)
         .def("spec", &spec_of)

@@ -37,6 +37,7 @@ NB_MODULE(_core, m) {
         return static_cast<int>(pairing);
     });
     bind_checkpoints(m);
+    bind_diagnoses(m);
     bind_frequencies(m);
     bind_models(m);
     bind_rows(m);
