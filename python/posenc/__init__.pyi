@@ -1,5 +1,6 @@
 """Types of the package posenc. What a name does stands in its docstring: help(posenc.rotate)."""
 from collections.abc import Sequence
+from os import PathLike
 from typing import Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
@@ -14,6 +15,8 @@ _Layout = Literal["half", "full-half", "full-interleaved", "cos-sin", "pairs"]
 _Slopes = Literal["paper", "plain"]
 _AxisWords = str | Sequence[str] | None
 _DType = DTypeLike | Any | None  # NumPy's, PyTorch's, or a name
+_Path = str | bytes | PathLike[str] | PathLike[bytes]
+_Config = _Path | dict[str, Any] | Any  # a configuration of transformers too
 _Positions = ArrayLike | Any  # PyTorch tensors too
 
 class Note(NamedTuple):
@@ -74,6 +77,11 @@ class RopeSpec:
                  max_positions: int | None = None, axes: Axes | None = None, inv_freq: ArrayLike | None = None,
                  inv_freq_is_period: bool = False, dynamic: Literal["factor", "alpha", "qwen"] | None = None,
                  shrinks: bool = False) -> None: ...
+    @classmethod
+    def from_config(cls, config: _Config, layer_type: str | None = None, *,
+                    pairing: _Pairing | None = None) -> RopeSpec: ...
+    @classmethod
+    def from_gguf(cls, path: _Path, layer_type: str | None = None, *, pairing: _Pairing | None = None) -> RopeSpec: ...
     def frequencies(self, seq_len: int | None = None) -> Frequencies: ...
     @property
     def defaulted(self) -> dict[str, Any]: ...
@@ -98,6 +106,16 @@ class Rotation:
     def __len__(self) -> int: ...
     def __getitem__(self, rows: slice) -> Rotation: ...
 
+def inspect(config: _Config) -> dict[str, Any]: ...
+def detect(path: _Path, *, heads: int | None = None, kv_heads: int | None = None, head_dim: int | None = None,
+           rotary_dim: int | None = None, rotary_start: int | None = None, gain_offset: bool | None = None,
+           layers: int | None = None) -> dict[str, Any]: ...
+def diagnose(before: Any, after: Any, spec: RopeSpec, positions: _Positions, *, axes: _AxisWords = None,
+             mode: _Mode = "exact", inverse: bool = False, backward: bool = False,
+             seq_len: int | None = None) -> dict[str, Any]: ...
+def compare(a: RopeSpec | _Config | tuple[Any, Any], b: RopeSpec | _Config | tuple[Any, Any], *,
+            positions: _Positions | None = None, layer_type: str | None = None, layer_type_b: str | None = None,
+            seq_len: int | None = None, mode: _Mode = "exact", mode_b: _Mode | None = None) -> dict[str, Any]: ...
 def change(old: Frequencies, new: Frequencies) -> Frequencies: ...
 def angles(spec: RopeSpec | Frequencies, positions: _Positions, *, seq_len: int | None = None, mode: _Mode = "exact",
            dtype: _DType = None, layout: _Layout = "half", attention: bool = True, out: Any = None,

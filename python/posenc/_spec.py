@@ -3,13 +3,14 @@ from __future__ import annotations
 
 import json
 import warnings
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import NamedTuple
 
 import numpy as np
 
 from . import _core
 from ._arrays import to_numpy
+from ._model import open_model, spec_arguments
 from ._words import (AXIS_EXPONENTS, AXIS_ORDERS, DYNAMIC_FORMS, MODES, PAIRINGS, number, pairing_number,
                      real, whole)
 
@@ -196,9 +197,57 @@ class RopeSpec:
     _made: Frequencies | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self):
+        self._resolve()
+        for note in self.notes:
+            if note.kind != "defaulted":
+                warnings.warn(note.message, stacklevel=4)
+
+    @classmethod
+    def from_config(cls, config, layer_type=None, *, pairing=None):
+        """The spec of a model from its own files.
+
+        config: the path of a config.json, a params.json, a .gguf file or a model's folder; or a dict as
+            config.json has it; or a configuration of transformers.
+        layer_type: which layers, such as 'sliding_attention'; None: the only ones that rotate.
+        pairing: for a model type that is not known, and only there.
+
+        What the file leaves out comes from the rules of its model type. `notes` has what nobody says (kind
+        'defaulted'; `defaulted` is the dict) and what looks wrong (the warning's code as kind): nothing is
+        printed. posenc.inspect tells the source of every value.
+        Raises ValueError: with several layer types and no layer_type (it lists them), without a rotary
+        encoding, for broken files; OSError if there is no file.
+        """
+        return cls._from_model(open_model(config), layer_type, pairing)
+
+    @classmethod
+    def from_gguf(cls, path, layer_type=None, *, pairing=None):
+        """from_config for a GGUF file (versions 1 to 3, split ones too), or a folder of it."""
+        if isinstance(path, dict):
+            raise TypeError("path is a dict but must be the path of a GGUF file")
+        model = open_model(path)
+        if model.format != "gguf":
+            raise ValueError(f"path is {path!r}, which is no GGUF file; RopeSpec.from_config reads it")
+        return cls._from_model(model, layer_type, pairing)
+
+    @classmethod
+    def _from_model(cls, model, layer_type, pairing):
+        arguments, told = spec_arguments(model, layer_type, pairing)
+        if "axes" in arguments:
+            arguments["axes"] = Axes(*arguments["axes"])
+        spec = object.__new__(cls)
+        for one in fields(cls):
+            object.__setattr__(spec, one.name, arguments.get(one.name, one.default))
+        spec._resolve()
+        notes = [Note(kind, name, getattr(spec, name, value), message) for kind, name, value, message in told]
+        names = {note.argument for note in notes}
+        object.__setattr__(spec, "notes",
+                           (*notes, *(note for note in spec.notes if note.argument not in names)))
+        return spec
+
+    def _resolve(self):
         put = object.__setattr__.__get__(self)
         put("_plain", self._arguments())
-        made, told = _core.frequencies(*self._plain, 1)  # refuses what is wrong at any length
+        made, told = _core.frequencies(self._plain, 1)  # refuses what is wrong at any length
         head_dim, rotary_dim, start, base, pairing, _, kind, _ = made.spec()
         put("head_dim", head_dim)
         put("rotary_dim", rotary_dim)
@@ -209,9 +258,6 @@ class RopeSpec:
         put("notes", tuple(map(note_of, told)))
         if not self.needs_seq_len:
             put("_made", Frequencies(made, self.notes))
-        for note in self.notes:
-            if note.kind != "defaulted":
-                warnings.warn(note.message, stacklevel=4)
 
     def _dynamic_form(self):
         if self.dynamic is not None:
@@ -264,7 +310,7 @@ class RopeSpec:
             return self._made
         if seq_len is None:
             raise ValueError("seq_len is missing: the frequencies of this scaling depend on the context length")
-        made, told = _core.frequencies(*self._plain, whole("seq_len", seq_len, 1, MAX_POSITIONS))
+        made, told = _core.frequencies(self._plain, whole("seq_len", seq_len, 1, MAX_POSITIONS))
         return Frequencies(made, map(note_of, told))
 
     @property

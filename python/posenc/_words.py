@@ -1,6 +1,8 @@
 """The words of arguments and the numbers that the C library has for them. SPDX-License-Identifier: MIT"""
 from __future__ import annotations
 
+import os
+
 from . import _core
 
 LAYOUTS = ("half", "full-half", "full-interleaved", "cos-sin", "pairs")
@@ -58,6 +60,16 @@ def real(name, value):
         return float(value)
     except (TypeError, ValueError):
         raise TypeError(f"{name} is {value!r} but must be a number") from None
+
+
+def path_bytes(name, path):
+    """A path as the C library takes it."""
+    if not isinstance(path, (str, bytes, os.PathLike)):
+        raise TypeError(f"{name} is of type {type(path).__name__} but must be a path")
+    found = os.fsencode(path)
+    if b"\0" in found:
+        raise ValueError(f"{name} is {path!r} but a path holds no zero bytes")
+    return found
 
 
 def threads_number(threads):

@@ -56,5 +56,11 @@ void check(posenc_status status, const posenc_error &error) {
     told.argument = name.c_str();
     char sentence[1024];
     posenc_error_text(&told, sentence, sizeof sentence);
+    if (status == POSENC_IO &&
+        error.os_error) { /* OSError chooses FileNotFoundError and the like */
+        nb::object raised = nb::borrow(PyExc_OSError)(error.os_error, sentence);
+        PyErr_SetObject(reinterpret_cast<PyObject *>(Py_TYPE(raised.ptr())), raised.ptr());
+        throw nb::python_error();
+    }
     throw nb::value_error(sentence);
 }

@@ -3,6 +3,6 @@
 
 #include <posenc/posenc.h>
 
-/* Throws what `status` means, with the library's sentence: ValueError, or MemoryError. Names of C members
- * become those of the Python arguments. */
+/* Throws what `status` means, with the library's sentence: ValueError, MemoryError or OSError. Names
+ * of C members become those of the Python arguments. */
 void check(posenc_status status, const posenc_error &error);

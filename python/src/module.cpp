@@ -5,7 +5,16 @@
 
 #include <posenc/posenc.h>
 
+#include <cstring>
+
 namespace nb = nanobind;
+
+nb::object text(const char *given) {
+    if (!given)
+        return nb::none();
+    return nb::steal(
+        PyUnicode_DecodeUTF8(given, static_cast<Py_ssize_t>(std::strlen(given)), "replace"));
+}
 
 NB_MODULE(_core, m) {
     nb::set_leak_warnings(false); /* objects that a cache holds when Python ends are no leak */
@@ -27,7 +36,10 @@ NB_MODULE(_core, m) {
         check(posenc_pairing_parse(text, &pairing, &error), error);
         return static_cast<int>(pairing);
     });
+    bind_checkpoints(m);
+    bind_diagnoses(m);
     bind_frequencies(m);
+    bind_models(m);
     bind_rows(m);
     bind_rotate(m);
     bind_tables(m);
