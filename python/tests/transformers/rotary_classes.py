@@ -89,7 +89,7 @@ def configurations(cls):
     kinds += [value for name, value in sorted((name, getattr(package, name, None)) for name in dir(package))
               if inspect.isclass(value) and issubclass(value, transformers.PreTrainedConfig)]
     for kind in kinds:
-        if kind is not None:
+        if inspect.isclass(kind) and issubclass(kind, transformers.PreTrainedConfig):
             yield from and_parts(kind())
 
 

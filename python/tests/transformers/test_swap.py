@@ -164,6 +164,19 @@ def test_compile_takes_our_rows(mode):
                               logits(model, position_ids=positions), atol=1e-5)
 
 
+def test_export_and_trace_have_our_rows():
+    model = small_model("llama")
+    posenc.transformers.use(model, "exact")
+    more = {"input_ids": IDS, "position_ids": torch.arange(12)[None] + 1_000_000, "use_cache": False}
+    program = torch.export.export(model, (), more)
+    assert "posenc.rope_rows" in str(program.graph)
+    with torch.no_grad():
+        assert (program.module()(**more).logits - model(**more).logits).abs().max() <= 1e-5
+    rotary, far = model.model.rotary_emb, torch.tensor([[1_000_003, 5]])
+    traced = torch.jit.trace(rotary, (torch.zeros(1), torch.tensor([[0, 1]])))
+    assert torch.equal(traced(torch.zeros(1), far)[0], rotary(torch.zeros(1), far)[0])
+
+
 def test_saving_and_loading(tmp_path):
     model = small_model("llama")
     keys, classes = list(model.state_dict()), [type(module).__name__ for module in model.modules()]
