@@ -127,6 +127,15 @@ def rotate(x: _Array, rotation: Rotation, *, pairing: _Pairing | None = None, ax
            dtype: _DType = None, out: Any = None, row_ids: _Positions | None = None,
            row_starts: _Positions | None = None, cu_seqlens: _Positions | None = None, threads: int = 1,
            stores: Literal["auto", "cached", "streaming"] = "auto") -> _Array: ...
+def norm_rotate(x: _Array, rotation: Rotation | None, *, epsilon: float | None = None, weight: ArrayLike | Any = None,
+                weight_plus_one: bool = False, order: Literal["before", "after"] = "before",
+                scales: ArrayLike | Any = None, pairing: _Pairing | None = None, axes: _AxisWords = None,
+                output_pairing: _Pairing | None = None, dtype: _DType = None, out: Any = None,
+                row_ids: _Positions | None = None, row_starts: _Positions | None = None,
+                cu_seqlens: _Positions | None = None, threads: int = 1,
+                stores: Literal["auto", "cached", "streaming"] = "auto") -> _Array: ...
+def query_scales(positions: _Positions, kind: Literal["floor", "smooth", "log-n"], *, length: int, offset: Literal[0, 1],
+                 coefficient: float | None = None, mode: _Mode = "exact", dtype: _DType = None) -> Any: ...
 def apply_rope(x: _Array, positions: _Positions | None = None, base: float = 10000.0, *,
                pairing: _Pairing = "half") -> _Array: ...
 def sinusoidal(positions: int | _Positions, dim: int, *, base: float = 10000.0,

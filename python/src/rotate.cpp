@@ -255,6 +255,133 @@ int rotate(nb::tuple tables, nb::tuple xs, nb::tuple outs, const char *axes, int
     return DONE;
 }
 
+/* --- With a norm and scales ----------------------------------------------------------------------- */
+
+/* The norm of each head and the scale of each token. */
+class given_stages {
+  public:
+    /* norm: epsilon (None: no norm), order, weight or None, whether 1 is added to it. */
+    given_stages(const nb::tuple &norm, nb::handle scales, size_t head_dim) {
+        stages.size = sizeof stages;
+        if (!norm[0].is_none()) {
+            norm_.size = sizeof norm_;
+            norm_.epsilon = nb::cast<double>(norm[0]);
+            norm_.order = static_cast<posenc_norm_order>(nb::cast<int>(norm[1]));
+            norm_.weight_plus_one = nb::cast<bool>(norm[3]);
+            if (!norm[2].is_none())
+                take_weight(norm[2], head_dim);
+            stages.norm = &norm_;
+        }
+        if (!scales.is_none())
+            scales_.emplace(scales, "scales", array::use::read);
+    }
+
+    bool for_each_sequence() const { return scales_ && scales_->rank == 2; }
+
+    void take_scales(const posenc_tensor &tensor) {
+        if (!scales_)
+            return;
+        bool wide = tensor.dtype == POSENC_F64, each = scales_->rank == 2;
+        size_t tokens = tensor.shape[POSENC_AXIS_TOKENS];
+        scales_->expect(wide ? number::f64 : number::f32, wide ? "float64" : "float32");
+        if ((scales_->rank != 1 && !each) ||
+            static_cast<size_t>(scales_->shape[each ? 1 : 0]) != tokens ||
+            (each && static_cast<size_t>(scales_->shape[0]) != tensor.shape[POSENC_AXIS_BATCH]))
+            throw nb::value_error("scales must have one number for each token of x: the shape "
+                                  "(tokens,) or (batch, tokens)");
+        stages.scales = scales_->data;
+        stages.scales_stride = each ? static_cast<ptrdiff_t>(tokens) : 0;
+    }
+
+    posenc_head_stages stages{};
+
+  private:
+    void take_weight(nb::handle given, size_t head_dim) {
+        weight_.emplace(given, "weight", array::use::read);
+        norm_.weight_dtype = weight_->dtype();
+        weight_->expect(weight_->type, "numbers");
+        if (weight_->rank != 1 || weight_->count() != head_dim)
+            throw nb::value_error(("weight must have the shape (" + std::to_string(head_dim) +
+                                   ",), one number for each channel of a head")
+                                      .c_str());
+        norm_.weight = weight_->data;
+    }
+
+    posenc_norm norm_{};
+    std::optional<array> weight_, scales_;
+};
+
+/* tables: none, or as for rotate. axes, output_pairing, pairing, lists: alike. */
+int norm_rotate(nb::tuple tables, nb::handle x, nb::handle out, const nb::tuple &norm,
+                nb::handle scales, const char *axes, int output_pairing, int pairing,
+                nb::tuple lists, size_t threads, int stores) {
+    bool turns = nb::len(tables) != 0;
+    const rotation_rows *rows = turns ? &nb::cast<const rotation_rows &>(tables[0]) : nullptr;
+    chosen_rows chosen(lists);
+    rotate_item item(x, out);
+    check_same_shape(item.x, item.out);
+    if (item.x.rank == 0)
+        throw nb::value_error("x must have at least one axis, head_dim");
+    if (*axes && std::strlen(axes) != static_cast<size_t>(item.x.rank))
+        throw nb::value_error(("axes names " + std::to_string(std::strlen(axes)) +
+                               " axes but x has " + std::to_string(item.x.rank))
+                                  .c_str());
+    given_stages given(norm, scales, static_cast<size_t>(item.x.shape[item.x.rank - 1]));
+    bool own =
+        (rows && rows->plain.batch > 1) || chosen.for_each_sequence() || given.for_each_sequence();
+    std::string letters = *axes ? axes : default_axes(item.x.rank, own);
+    if (!describe(item.x, letters.c_str(), &item.from) ||
+        !describe(item.out, letters.c_str(), &item.to))
+        return NEEDS_COPY;
+    given.take_scales(item.from);
+    posenc_rotation rotation{};
+    if (rows) {
+        check_head_dim(*rows, item.from);
+        if (item.x.type == number::f64) {
+            if (tables[1].is_none())
+                return NEEDS_FLOAT64_ROWS;
+            rows = &nb::cast<const rotation_rows &>(tables[1]);
+        }
+        rotation = rows->plain;
+        if (pairing >= 0)
+            rotation.pairing = static_cast<posenc_pairing>(pairing);
+        chosen.put_into(&rotation, item.from);
+    }
+    posenc_rotate_options options = {};
+    options.size = sizeof options;
+    options.output = &item.to;
+    options.output_pairing = static_cast<posenc_output_pairing>(output_pairing);
+    options.stores = static_cast<posenc_stores>(stores);
+    run_ranges(item.from.shape[POSENC_AXIS_TOKENS], threads, item.x.count() > few_numbers,
+               [&](size_t first, size_t part, posenc_error *error) {
+                   posenc_rotate_options range = options;
+                   range.first_token = first;
+                   range.token_count = part;
+                   return posenc_norm_rotate(rows ? &rotation : nullptr, &given.stages, &item.from,
+                                             item.x.data, item.out.data, &range, error);
+               });
+    return DONE;
+}
+
+/* positions: int64, dense; out: float32 or float64, as many, dense. */
+void query_scales(nb::handle positions_given, nb::handle out_given, int kind, double coefficient,
+                  uint64_t length, int64_t offset, int mode) {
+    array positions(positions_given, "positions", array::use::read);
+    array out(out_given, "out", array::use::write);
+    positions.expect(number::i64, "int64");
+    posenc_query_scale scale{};
+    scale.size = sizeof scale;
+    scale.kind = static_cast<posenc_query_scale_kind>(kind);
+    scale.coefficient = coefficient;
+    scale.length = length;
+    scale.offset = offset;
+    posenc_error error;
+    check(posenc_query_scales(&scale, static_cast<const int64_t *>(positions.data),
+                              positions.count(), static_cast<posenc_mode>(mode), out.dtype(),
+                              out.data, &error),
+          error);
+}
+
 } // namespace
 
 void bind_rotate(nb::module_ &m) {
@@ -265,6 +392,9 @@ void bind_rotate(nb::module_ &m) {
     m.def("rows", &make_rows, nb::arg(), nb::arg().none(), nb::arg(), nb::arg(), nb::arg(),
           nb::arg(), nb::arg(), nb::arg());
     m.def("rotate", &rotate);
+    m.def("norm_rotate", &norm_rotate, nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg().none(),
+          nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg());
+    m.def("query_scales", &query_scales);
     m.def("describe", [](nb::handle object, const char *name) {
         array a(object, name, array::use::read);
         nb::list shape;
