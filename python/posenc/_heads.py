@@ -31,7 +31,9 @@ def plain_output(name, out):
     """Where the C library writes; autograd is told."""
     if is_torch(out):
         import torch
-        out = plain_input(name, out)
+        if out.requires_grad and torch.is_grad_enabled():
+            raise ValueError(f"{name} requires a gradient, which writing into it would lose; detach it")
+        out = out.detach()
         torch.autograd.graph.increment_version(out)
     return out
 
