@@ -60,6 +60,14 @@ def test_norm_and_layouts():
     assert memory[:, :5].tobytes() == posenc.rotate(X[0], TURN, pairing="interleaved").tobytes()
 
 
+def test_heads_that_are_no_one_axis():
+    gaps = np.zeros((2, 4, 5, DIM), np.float32)[:, ::3]  # 2 x 2 heads, no one stride
+    gaps[...] = RANDOM.standard_normal(gaps.shape)
+    keys = Cache.zeros(1, 5, 4, DIM)
+    keys.append(gaps, TURN, axes="heads,heads,tokens,head_dim")
+    assert (keys.read(range(5)) == slots_first(posenc.rotate(gaps.reshape(4, 5, DIM), TURN))).all()
+
+
 def normed_then_turned(x, weight):
     return turned(normed(x.astype(np.float64), weight), POSITIONS)
 
