@@ -5,7 +5,8 @@
     q, k = posenc.rotate((q, k), rotation)               # every layer; NumPy or PyTorch
 
 The way through: RopeSpec (what a model declares) -> Frequencies -> Rotation (cos and sin of the positions at
-hand) -> rotate. Beside it: angles, sinusoidal, alibi_slopes, alibi_bias, apply_rope (RoPE in one line).
+hand) -> rotate. Beside it: angles, sinusoidal, alibi_slopes, alibi_bias, apply_rope (RoPE in one line),
+norm_rotate (q/k norm in the same pass), query_scales, Cache (keys and values).
 What a model's own files say: RopeSpec.from_config, inspect; what its weights show: detect.
 What somebody's rotation did: diagnose; whether two encodings agree: compare.
 The program `posenc` comes with the package.
@@ -13,8 +14,10 @@ The program `posenc` comes with the package.
 SPDX-License-Identifier: MIT
 """
 from . import _core
+from ._cache import Cache
 from ._checkpoint import detect
 from ._diagnosis import compare, diagnose
+from ._heads import norm_rotate, query_scales
 from ._model import inspect
 from ._rotate import apply_rope, rotate
 from ._rotation import Rotation, angles, rotation
@@ -33,5 +36,5 @@ def cpu():
     return _core.cpu()
 
 
-__all__ = ["Axes", "Frequencies", "Note", "RopeSpec", "Rotation", "alibi_bias", "alibi_slopes", "angles",
-           "apply_rope", "change", "compare", "convert", "cpu", "detect", "diagnose", "inspect", "rotate", "rotation", "sinusoidal"]
+__all__ = ["Axes", "Cache", "Frequencies", "Note", "RopeSpec", "Rotation", "alibi_bias", "alibi_slopes", "angles",
+           "apply_rope", "change", "compare", "convert", "cpu", "detect", "diagnose", "inspect", "norm_rotate", "query_scales", "rotate", "rotation", "sinusoidal"]

@@ -106,6 +106,27 @@ class Rotation:
     def __len__(self) -> int: ...
     def __getitem__(self, rows: slice) -> Rotation: ...
 
+class Cache:
+    format: str
+    data: Any
+    scales: Any
+    tensor_scale: float | None
+    def __init__(self, data: Any, *, format: str | None = None, scales: Any = None,
+                 tensor_scale: float | None = None) -> None: ...
+    @classmethod
+    def zeros(cls, blocks: int, block_tokens: int, heads: int, head_dim: int, format: str = "f32", *,
+              tensor_scale: float | None = None) -> Cache: ...
+    def append(self, x: Any, rotation: Rotation | None = None, *, starts: _Positions | None = None,
+               block_table: _Positions | None = None, slot_ids: _Positions | None = None, epsilon: float | None = None,
+               weight: ArrayLike | Any = None, weight_plus_one: bool = False,
+               order: Literal["before", "after"] = "before", pairing: _Pairing | None = None, axes: _AxisWords = None,
+               row_ids: _Positions | None = None, row_starts: _Positions | None = None,
+               cu_seqlens: _Positions | None = None, threads: int = 1) -> None: ...
+    def read(self, slots: _Positions, *, dtype: _DType = None, out: Any = None) -> Any: ...
+    def shift(self, slots: _Positions, from_positions: _Positions, to_positions: _Positions, frequencies: Frequencies, *,
+              to: Frequencies | None = None, mode: _Mode = "exact", originals: Cache | None = None,
+              original_slots: _Positions | None = None) -> None: ...
+
 def inspect(config: _Config) -> dict[str, Any]: ...
 def detect(path: _Path, *, heads: int | None = None, kv_heads: int | None = None, head_dim: int | None = None,
            rotary_dim: int | None = None, rotary_start: int | None = None, gain_offset: bool | None = None,
@@ -127,6 +148,15 @@ def rotate(x: _Array, rotation: Rotation, *, pairing: _Pairing | None = None, ax
            dtype: _DType = None, out: Any = None, row_ids: _Positions | None = None,
            row_starts: _Positions | None = None, cu_seqlens: _Positions | None = None, threads: int = 1,
            stores: Literal["auto", "cached", "streaming"] = "auto") -> _Array: ...
+def norm_rotate(x: _Array, rotation: Rotation | None, *, epsilon: float | None = None, weight: ArrayLike | Any = None,
+                weight_plus_one: bool = False, order: Literal["before", "after"] = "before",
+                scales: ArrayLike | Any = None, pairing: _Pairing | None = None, axes: _AxisWords = None,
+                output_pairing: _Pairing | None = None, dtype: _DType = None, out: Any = None,
+                row_ids: _Positions | None = None, row_starts: _Positions | None = None,
+                cu_seqlens: _Positions | None = None, threads: int = 1,
+                stores: Literal["auto", "cached", "streaming"] = "auto") -> _Array: ...
+def query_scales(positions: _Positions, kind: Literal["floor", "smooth", "log-n"], *, length: int, offset: Literal[0, 1],
+                 coefficient: float | None = None, mode: _Mode = "exact", dtype: _DType = None) -> Any: ...
 def apply_rope(x: _Array, positions: _Positions | None = None, base: float = 10000.0, *,
                pairing: _Pairing = "half") -> _Array: ...
 def sinusoidal(positions: int | _Positions, dim: int, *, base: float = 10000.0,

@@ -27,6 +27,9 @@ number number_of_format(const char *format, ptrdiff_t bytes) {
         return number::f32;
     case 'd':
         return number::f64;
+    case 'b':
+    case 'B':
+        return number::i8;
     case 'i':
     case 'l':
     case 'q':
@@ -47,7 +50,11 @@ number number_of_dlpack(nb::dlpack::dtype type) {
                                  : number::other;
     case nb::dlpack::dtype_code::Bfloat:
         return type.bits == 16 ? number::bf16 : number::other;
+    case nb::dlpack::dtype_code::UInt:
+        return type.bits == 8 ? number::i8 : number::other;
     case nb::dlpack::dtype_code::Int:
+        if (type.bits == 8)
+            return number::i8;
         return type.bits == 64 ? number::i64 : type.bits == 32 ? number::i32 : number::other;
     default:
         return number::other;
@@ -84,6 +91,8 @@ bool is_known_bfloat16(nb::handle object) {
 
 size_t bytes_of(number type) {
     switch (type) {
+    case number::i8:
+        return 1;
     case number::i32:
         return 4;
     case number::i64:

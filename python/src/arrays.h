@@ -12,6 +12,7 @@ enum class number {
     f64 = POSENC_F64,
     f16 = POSENC_F16,
     bf16 = POSENC_BF16,
+    i8, /* a byte, signed or not */
     i32,
     i64,
     other

@@ -3,6 +3,7 @@
 
 #include <nanobind/nanobind.h>
 
+void bind_caches(nanobind::module_ &m);
 void bind_checkpoints(nanobind::module_ &m);
 void bind_diagnoses(nanobind::module_ &m);
 void bind_frequencies(nanobind::module_ &m);

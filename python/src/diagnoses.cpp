@@ -207,9 +207,9 @@ nb::dict compare(const side &a, const side &b, nb::handle positions_given) {
     posenc_status status;
     {
         nb::gil_scoped_release without;
-        status = posenc_compare(a.made.get(), b.made.get(),
-                                static_cast<const int64_t *>(positions.data), positions.count(),
-                                &result, &error);
+        status =
+            posenc_compare(a.made.get(), b.made.get(), static_cast<const int64_t *>(positions.data),
+                           positions.count(), &result, &error);
     }
     check(status, error);
     return comparison_dict(result);

@@ -36,6 +36,7 @@ NB_MODULE(_core, m) {
         check(posenc_pairing_parse(text, &pairing, &error), error);
         return static_cast<int>(pairing);
     });
+    bind_caches(m);
     bind_checkpoints(m);
     bind_diagnoses(m);
     bind_frequencies(m);

@@ -2,6 +2,7 @@
 #include "arrays.h"
 #include "bindings.h"
 #include "errors.h"
+#include "rotations.h"
 #include "tensors.h"
 #include "threads.h"
 
@@ -17,13 +18,6 @@
 namespace nb = nanobind;
 
 namespace {
-
-/* cos and sin of one computing type, with the arrays that hold them. */
-struct rotation_rows {
-    nb::object cos, sin;
-    posenc_rotation plain;
-    size_t head_dim; /* that the rows were made for; 0: any */
-};
 
 size_t element_bytes(const array &a) {
     return posenc_dtype_bytes(a.dtype());
@@ -110,60 +104,6 @@ void check_same_shape(const array &x, const array &out) {
 
 /* --- The call ------------------------------------------------------------------------------------- */
 
-/* Rows that a call chooses; each list is None or a contiguous array. */
-class chosen_rows {
-  public:
-    explicit chosen_rows(const nb::tuple &lists) {
-        if (nb::len(lists) == 0)
-            return;
-        take(ids_, lists[0], "row_ids", number::i64, "int64");
-        take(starts_, lists[1], "row_starts", number::i64, "int64");
-        take(ends_, lists[2], "cu_seqlens", number::i32, "int32");
-    }
-
-    bool for_each_sequence() const { return (ids_ && ids_->rank == 2) || (starts_ && !ends_); }
-
-    /* The library reads as many numbers as the tensor has sequences and tokens. */
-    void put_into(posenc_rotation *rotation, const posenc_tensor &tensor) const {
-        size_t batch = tensor.shape[POSENC_AXIS_BATCH], tokens = tensor.shape[POSENC_AXIS_TOKENS];
-        if (ids_) {
-            bool each = ids_->rank == 2;
-            if (!each && ids_->rank != 1)
-                throw nb::value_error("row_ids must have the shape (tokens,) or (batch, tokens)");
-            if (static_cast<size_t>(ids_->shape[each ? 1 : 0]) != tokens ||
-                (each && static_cast<size_t>(ids_->shape[0]) != batch))
-                throw nb::value_error("row_ids must have one number for each token of x");
-            rotation->row_ids = static_cast<const int64_t *>(ids_->data);
-            rotation->row_ids_stride = each ? static_cast<ptrdiff_t>(tokens) : 0;
-        }
-        if (ends_) {
-            if (ends_->rank != 1 || ends_->shape[0] < 1)
-                throw nb::value_error("cu_seqlens must have the shape (sequences + 1,)");
-            rotation->cu_seqlens = static_cast<const int32_t *>(ends_->data);
-            rotation->sequences = static_cast<size_t>(ends_->shape[0]) - 1;
-        }
-        if (starts_) {
-            size_t needed = ends_ ? rotation->sequences : batch;
-            if (starts_->rank != 1 || static_cast<size_t>(starts_->shape[0]) != needed)
-                throw nb::value_error(("row_starts must have one number for each of the " +
-                                       std::to_string(needed) + " sequences")
-                                          .c_str());
-            rotation->row_starts = static_cast<const int64_t *>(starts_->data);
-        }
-    }
-
-  private:
-    static void take(std::optional<array> &to, nb::handle from, const char *name, number wanted,
-                     const char *called) {
-        if (from.is_none())
-            return;
-        to.emplace(from, name, array::use::read);
-        to->expect(wanted, called);
-    }
-
-    std::optional<array> ids_, starts_, ends_;
-};
-
 struct rotate_item {
     rotate_item(nb::handle x_given, nb::handle out_given)
         : x(x_given, "x", array::use::read), out(out_given, "out", array::use::write) {}
@@ -172,22 +112,7 @@ struct rotate_item {
     posenc_tensor from, to;
 };
 
-enum result { DONE, NEEDS_COPY, NEEDS_FLOAT64_ROWS };
-
 constexpr size_t most_items = 8;
-
-/* Below this many numbers the work takes less than what giving up the GIL may cost. */
-constexpr size_t few_numbers = 32768;
-
-void check_head_dim(const rotation_rows &rows, const posenc_tensor &tensor) {
-    size_t channels = tensor.shape[POSENC_AXIS_HEAD_DIM];
-    if (rows.head_dim && rows.head_dim != channels)
-        throw nb::value_error(("x has " + std::to_string(channels) +
-                               " channels in its axis head_dim but the "
-                               "rotation was made for head_dim " +
-                               std::to_string(rows.head_dim))
-                                  .c_str());
-}
 
 /* tables: the rows for float32 and narrower tensors, and those for float64 ones or None. xs, outs: arrays.
  * axes: a letter for each axis, or none. pairing: -1 as in the rows. lists: none, or row_ids, row_starts and
@@ -255,6 +180,79 @@ int rotate(nb::tuple tables, nb::tuple xs, nb::tuple outs, const char *axes, int
     return DONE;
 }
 
+/* --- With a norm and scales ----------------------------------------------------------------------- */
+
+/* tables: none, or as for rotate. axes, output_pairing, pairing, lists: alike. */
+int norm_rotate(nb::tuple tables, nb::handle x, nb::handle out, const nb::tuple &norm,
+                nb::handle scales, const char *axes, int output_pairing, int pairing,
+                nb::tuple lists, size_t threads, int stores) {
+    bool turns = nb::len(tables) != 0;
+    const rotation_rows *rows = turns ? &nb::cast<const rotation_rows &>(tables[0]) : nullptr;
+    chosen_rows chosen(lists);
+    rotate_item item(x, out);
+    check_same_shape(item.x, item.out);
+    if (item.x.rank == 0)
+        throw nb::value_error("x must have at least one axis, head_dim");
+    if (*axes && std::strlen(axes) != static_cast<size_t>(item.x.rank))
+        throw nb::value_error(("axes names " + std::to_string(std::strlen(axes)) +
+                               " axes but x has " + std::to_string(item.x.rank))
+                                  .c_str());
+    given_stages given(norm, scales, static_cast<size_t>(item.x.shape[item.x.rank - 1]));
+    bool own =
+        (rows && rows->plain.batch > 1) || chosen.for_each_sequence() || given.for_each_sequence();
+    std::string letters = *axes ? axes : default_axes(item.x.rank, own);
+    if (!describe(item.x, letters.c_str(), &item.from) ||
+        !describe(item.out, letters.c_str(), &item.to))
+        return NEEDS_COPY;
+    given.take_scales(item.from);
+    posenc_rotation rotation{};
+    if (rows) {
+        check_head_dim(*rows, item.from);
+        if (item.x.type == number::f64) {
+            if (tables[1].is_none())
+                return NEEDS_FLOAT64_ROWS;
+            rows = &nb::cast<const rotation_rows &>(tables[1]);
+        }
+        rotation = rows->plain;
+        if (pairing >= 0)
+            rotation.pairing = static_cast<posenc_pairing>(pairing);
+        chosen.put_into(&rotation, item.from);
+    }
+    posenc_rotate_options options = {};
+    options.size = sizeof options;
+    options.output = &item.to;
+    options.output_pairing = static_cast<posenc_output_pairing>(output_pairing);
+    options.stores = static_cast<posenc_stores>(stores);
+    run_ranges(item.from.shape[POSENC_AXIS_TOKENS], threads, item.x.count() > few_numbers,
+               [&](size_t first, size_t part, posenc_error *error) {
+                   posenc_rotate_options range = options;
+                   range.first_token = first;
+                   range.token_count = part;
+                   return posenc_norm_rotate(rows ? &rotation : nullptr, &given.stages, &item.from,
+                                             item.x.data, item.out.data, &range, error);
+               });
+    return DONE;
+}
+
+/* positions: int64, dense; out: float32 or float64, as many, dense. */
+void query_scales(nb::handle positions_given, nb::handle out_given, int kind, double coefficient,
+                  uint64_t length, int64_t offset, int mode) {
+    array positions(positions_given, "positions", array::use::read);
+    array out(out_given, "out", array::use::write);
+    positions.expect(number::i64, "int64");
+    posenc_query_scale scale{};
+    scale.size = sizeof scale;
+    scale.kind = static_cast<posenc_query_scale_kind>(kind);
+    scale.coefficient = coefficient;
+    scale.length = length;
+    scale.offset = offset;
+    posenc_error error;
+    check(posenc_query_scales(&scale, static_cast<const int64_t *>(positions.data),
+                              positions.count(), static_cast<posenc_mode>(mode), out.dtype(),
+                              out.data, &error),
+          error);
+}
+
 } // namespace
 
 void bind_rotate(nb::module_ &m) {
@@ -265,6 +263,9 @@ void bind_rotate(nb::module_ &m) {
     m.def("rows", &make_rows, nb::arg(), nb::arg().none(), nb::arg(), nb::arg(), nb::arg(),
           nb::arg(), nb::arg(), nb::arg());
     m.def("rotate", &rotate);
+    m.def("norm_rotate", &norm_rotate, nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg().none(),
+          nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg());
+    m.def("query_scales", &query_scales);
     m.def("describe", [](nb::handle object, const char *name) {
         array a(object, name, array::use::read);
         nb::list shape;

@@ -83,8 +83,8 @@ void held_spec::take_axes(nb::handle given) {
 void held_spec::take_json(const std::string &json, note_list &notes) {
     posenc_error error;
     posenc_rope_parameters *parsed = nullptr;
-    posenc_status status = posenc_rope_parameters_parse(json.data(), json.size(), &parsed,
-                                                        notes.fresh(), &error);
+    posenc_status status =
+        posenc_rope_parameters_parse(json.data(), json.size(), &parsed, notes.fresh(), &error);
     parameters_.reset(parsed);
     check(status, error);
     notes.keep();
@@ -92,7 +92,8 @@ void held_spec::take_json(const std::string &json, note_list &notes) {
     check(posenc_rope_parameters_apply(parsed, &spec, notes.fresh(), &error), error);
     notes.keep();
     if (own && spec.axes != own)
-        throw nb::value_error("axes is given twice: as an argument and as mrope_section of scaling");
+        throw nb::value_error(
+            "axes is given twice: as an argument and as mrope_section of scaling");
     if (spec.scaling)
         scaling_ = *spec.scaling;
 }
