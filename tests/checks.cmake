@@ -33,7 +33,7 @@ if(BUILD_SHARED_LIBS AND CMAKE_C_COMPILER_ID STREQUAL GNU)
   posenc_check(one_file 600 sh ${checks}/check_one_file.sh ${PROJECT_SOURCE_DIR})
   posenc_check(same_bytes 900 sh ${checks}/check_same_bytes.sh ${PROJECT_SOURCE_DIR})
   posenc_check(neon 600 sh ${checks}/check_neon.sh ${PROJECT_SOURCE_DIR})
-  posenc_check(mutants 1200 ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tools/mutants.py --jobs 2 --every 3)
+  posenc_check(mutants 3600 ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tools/mutants.py --jobs 2 --every 3)
   set_tests_properties(mutants PROPERTIES PROCESSORS 2 ENVIRONMENT "CC=${CMAKE_C_COMPILER}")
   posenc_check(bench 600 posenc_program bench --quick) # compares what it has timed; asserts no times
 endif()

@@ -36,7 +36,8 @@ struct held_cache {
         : data(data_given, "data", array::use::write) {
         bool narrow = posenc_cache_format_bytes(static_cast<posenc_cache_format>(format)) == 1;
         if (data.rank != 4)
-            throw nb::value_error("data must have the shape (blocks, block_tokens, heads, head_dim)");
+            throw nb::value_error(
+                "data must have the shape (blocks, block_tokens, heads, head_dim)");
         if (narrow ? data.type != number::i8 : static_cast<int>(data.type) != format)
             throw nb::type_error("data must have the dtype of its format; int8 and fp8_e4m3 lie in "
                                  "bytes");
@@ -107,8 +108,9 @@ class chosen_slots {
         size_t batch = tensor.shape[POSENC_AXIS_BATCH], tokens = tensor.shape[POSENC_AXIS_TOKENS];
         if (ids_) {
             if (ids_->count() != batch * tokens || (ids_->rank == 1 && batch > 1) || ids_->rank > 2)
-                throw nb::value_error("slot_ids must have one number for each token of x: the shape "
-                                      "(tokens,) or (batch, tokens)");
+                throw nb::value_error(
+                    "slot_ids must have one number for each token of x: the shape "
+                    "(tokens,) or (batch, tokens)");
             slots_.slot_ids = static_cast<const int64_t *>(ids_->data);
         }
         if (starts_) {
@@ -257,8 +259,8 @@ void shift(const held_cache &cache, const frequencies &from, nb::handle to, int 
 
 void bind_caches(nb::module_ &m) {
     nb::class_<held_cache>(m, "Cache")
-        .def(nb::init<nb::handle, int, nb::handle, float>(), nb::arg(), nb::arg(),
-             nb::arg().none(), nb::arg())
+        .def(nb::init<nb::handle, int, nb::handle, float>(), nb::arg(), nb::arg(), nb::arg().none(),
+             nb::arg())
         .def("append", &append)
         .def("read", &read_slots)
         .def("shift", &shift, nb::arg(), nb::arg().none(), nb::arg(), nb::arg(), nb::arg(),

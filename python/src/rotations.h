@@ -36,7 +36,8 @@ class chosen_rows {
         if (ids_) {
             bool each = ids_->rank == 2;
             if (!each && ids_->rank != 1)
-                throw nanobind::value_error("row_ids must have the shape (tokens,) or (batch, tokens)");
+                throw nanobind::value_error(
+                    "row_ids must have the shape (tokens,) or (batch, tokens)");
             if (static_cast<size_t>(ids_->shape[each ? 1 : 0]) != tokens ||
                 (each && static_cast<size_t>(ids_->shape[0]) != batch))
                 throw nanobind::value_error("row_ids must have one number for each token of x");
@@ -53,15 +54,15 @@ class chosen_rows {
             size_t needed = ends_ ? rotation->sequences : batch;
             if (starts_->rank != 1 || static_cast<size_t>(starts_->shape[0]) != needed)
                 throw nanobind::value_error(("row_starts must have one number for each of the " +
-                                       std::to_string(needed) + " sequences")
-                                          .c_str());
+                                             std::to_string(needed) + " sequences")
+                                                .c_str());
             rotation->row_starts = static_cast<const int64_t *>(starts_->data);
         }
     }
 
   private:
-    static void take(std::optional<array> &to, nanobind::handle from, const char *name, number wanted,
-                     const char *called) {
+    static void take(std::optional<array> &to, nanobind::handle from, const char *name,
+                     number wanted, const char *called) {
         if (from.is_none())
             return;
         to.emplace(from, name, array::use::read);
@@ -101,8 +102,9 @@ class given_stages {
         if ((scales_->rank != 1 && !each) ||
             static_cast<size_t>(scales_->shape[each ? 1 : 0]) != tokens ||
             (each && static_cast<size_t>(scales_->shape[0]) != tensor.shape[POSENC_AXIS_BATCH]))
-            throw nanobind::value_error("scales must have one number for each token of x: the shape "
-                                  "(tokens,) or (batch, tokens)");
+            throw nanobind::value_error(
+                "scales must have one number for each token of x: the shape "
+                "(tokens,) or (batch, tokens)");
         stages.scales = scales_->data;
         stages.scales_stride = each ? static_cast<ptrdiff_t>(tokens) : 0;
     }
@@ -116,8 +118,8 @@ class given_stages {
         weight_->expect(weight_->type, "numbers");
         if (weight_->rank != 1 || weight_->count() != head_dim)
             throw nanobind::value_error(("weight must have the shape (" + std::to_string(head_dim) +
-                                   ",), one number for each channel of a head")
-                                      .c_str());
+                                         ",), one number for each channel of a head")
+                                            .c_str());
         norm_.weight = weight_->data;
     }
 
@@ -135,8 +137,8 @@ inline void check_head_dim(const rotation_rows &rows, const posenc_tensor &tenso
     size_t channels = tensor.shape[POSENC_AXIS_HEAD_DIM];
     if (rows.head_dim && rows.head_dim != channels)
         throw nanobind::value_error(("x has " + std::to_string(channels) +
-                               " channels in its axis head_dim but the "
-                               "rotation was made for head_dim " +
-                               std::to_string(rows.head_dim))
-                                  .c_str());
+                                     " channels in its axis head_dim but the "
+                                     "rotation was made for head_dim " +
+                                     std::to_string(rows.head_dim))
+                                        .c_str());
 }
