@@ -140,6 +140,13 @@ static const spec_case specs[] = {
     {"{\"model_type\":\"gemma3_text\",\"num_hidden_layers\":6,\"hidden_size\":1152,\"num_attention_heads\":4,"
      "\"rope_scaling\":{\"rope_type\":\"linear\",\"factor\":8}}",
      "full_attention", 256, 256, 0, "half", 1000000, "linear"},
+    {"{\"model_type\":\"laguna\",\"num_hidden_layers\":4}", "full_attention", 128, 64, 0, "half",
+     500000, "default"},
+    {"{\"model_type\":\"laguna\",\"num_hidden_layers\":2,\"layer_types\":[\"sliding_attention\",\"sliding_attention\"],"
+     "\"rope_parameters\":{\"full_attention\":{\"rope_theta\":7},\"sliding_attention\":{\"rope_theta\":77}}}",
+     "sliding_attention", 128, 128, 0, "half", 77, "default"},
+    {"{\"model_type\":\"zaya\",\"num_hidden_layers\":4}", "hybrid", 128, 64, 0, "half", 5000000,
+     "default"},
     {"{\"model_type\":\"gemma4_text\",\"num_hidden_layers\":6,\"hidden_size\":1536,\"num_attention_heads\":8}",
      "full_attention", 512, 512, 0, "half", 1000000, "proportional"},
     {"{\"model_type\":\"mimo_v2_flash\",\"num_hidden_layers\":6,\"num_attention_heads\":64,\"head_dim\":192,\"swa_rope_theta\":10000,\"rope_theta\":5000000}",

@@ -180,12 +180,25 @@ static int penc_names_of_cycle(posenc_model *model) {
     return 1;
 }
 
+/* All layers are of the first type that has parameters of its own. */
+static int penc_names_of_bases(posenc_model *model) {
+    const char *list = model->config.rule.bases;
+    size_t length;
+    if (*list == '@' || strcmp(list, "-") == 0)
+        return 0;
+    const char *word = penc_next_word(&list, &length), *key = memchr(word, '=', length);
+    const char *name = penc_arena_copy(&model->arena, word, key ? (size_t)(key - word) : length);
+    for (size_t i = 0; name && i < model->layer_count; i++)
+        model->layer_names[i] = name;
+    return name != NULL;
+}
+
 int penc_layer_names_make(posenc_model *model) {
     model->layer_names =
         penc_arena_take(&model->arena, model->layer_count, sizeof *model->layer_names);
     if (!model->layer_names || !model->layer_count)
         return 0;
-    if (penc_names_of_file(model) || penc_names_of_cycle(model))
+    if (penc_names_of_file(model) || penc_names_of_cycle(model) || penc_names_of_bases(model))
         return 1;
     model->layer_names = NULL;
     return 0;

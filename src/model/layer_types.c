@@ -128,9 +128,12 @@ static int penc_name_is_taken(const posenc_model *model, size_t count, const cha
     return 0;
 }
 
-static void penc_name_types(posenc_model *model, const penc_group_key *keys) {
+/* A single type keeps its name where parameters are looked up by it. */
+static void penc_name_types(const penc_grouping *grouping, const penc_group_key *keys) {
+    posenc_model *model = grouping->model;
     if (model->type_count == 1) {
-        model->types[0].type.name = "all";
+        int named = grouping->names_matter && keys[0].name;
+        model->types[0].type.name = named ? keys[0].name : "all";
         return;
     }
     for (size_t i = 0; i < model->type_count; i++) {
@@ -174,7 +177,7 @@ static posenc_status penc_group(const penc_grouping *grouping) {
             lists[i][model->types[i].type.layer_count++] = (uint32_t)layer;
     }
     model->type_count = count;
-    penc_name_types(model, keys);
+    penc_name_types(grouping, keys);
     for (size_t i = 0; i < count; i++) {
         if (keys[i].base != 0.0)
             penc_add_number(&model->arena, &model->types[i], "rope_theta", keys[i].base,
