@@ -41,8 +41,9 @@ def inspect(config):
         learned, relative, other, none, unknown), the spec (head_dim, rotary_dim, rotary_start, pairing, base,
         scaling, axes; None where there is none, with the reason in `invalid`), what follows from it
         (attention_factor, wavelengths in positions, softmax_factor, ...), output_half (pairs are read interleaved
-        and written as halves), conjugate (turns by the negative angle), heads, kv_heads (0: not known), layers
-        (their numbers), and values: name, value, source ('file', 'implied' by the model type, 'defaulted'), place.
+        and written as halves), norm_plus_one (weights of q and k norms are stored minus 1), conjugate (turns by
+        the negative angle), heads, kv_heads (0: not known), layers (their numbers), and values: name, value,
+        source ('file', 'implied' by the model type, 'defaulted'), place.
     warnings: code, message, fix and layer_type (None: all) of what looks wrong or is read differently by others.
 
     Raises OSError (FileNotFoundError and the like) or ValueError; nothing is printed.

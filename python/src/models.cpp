@@ -132,6 +132,7 @@ void put_spec(nb::dict &all, const posenc_layer_type &type) {
     all["softmax_factor"] =
         real(type.softmax_factor ? posenc_frequencies_softmax_factor(f->made.get()) : 1.0);
     all["output_half"] = type.output_half != 0;
+    all["norm_plus_one"] = type.norm_plus_one != 0;
     all["conjugate"] = type.conjugate != 0;
     all["frequencies"] = nb::cast(std::move(f));
 }
@@ -236,6 +237,7 @@ nb::dict spec_of(const model &m, size_t index) {
                                                   static_cast<int>(spec.axes->exponents)))
                       : nb::none();
     all["output_half"] = type.output_half != 0;
+    all["norm_plus_one"] = type.norm_plus_one != 0;
     all["conjugate"] = type.conjugate != 0;
     all["values"] = values_of(type);
     return all;
