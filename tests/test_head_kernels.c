@@ -36,7 +36,7 @@ static int kernel_of(size_t number, kernel_case *c) {
 static void every_level_but_scalar_has_its_kernels(void **state) {
     (void)state;
     int vectors = penc_cpu_level_now() != PENC_CPU_SCALAR;
-    for (size_t number = 0; number < KINDS * PENC_FORMATS; number++) {
+    for (size_t number = 0; number < (size_t)KINDS * PENC_FORMATS; number++) {
         kernel_case c;
         int has = kernel_of(number, &c);
         int wanted = c.format != PENC_FORMAT_F64 && (c.kind != NORM || c.format < PENC_FORMAT_INT8);
@@ -164,7 +164,7 @@ static void assert_same(kernel_case *c, random_stream *rng) {
 static void random_jobs_give_the_bytes_of_the_reference(void **state) {
     (void)state;
     random_stream rng = random_of(__func__);
-    for (size_t number = 0; number < KINDS * PENC_FORMATS; number++) {
+    for (size_t number = 0; number < (size_t)KINDS * PENC_FORMATS; number++) {
         kernel_case c;
         for (size_t trial = 0; trial < random_trials(300) && kernel_of(number, &c); trial++) {
             random_job(&c, random_below(&rng, 4) ? 1 + random_below(&rng, 200) : 128, &rng);
@@ -176,7 +176,7 @@ static void random_jobs_give_the_bytes_of_the_reference(void **state) {
 static void every_count_of_channels_gives_the_bytes_of_the_reference(void **state) {
     (void)state;
     random_stream rng = random_of(__func__);
-    for (size_t number = 0; number < KINDS * PENC_FORMATS; number++) {
+    for (size_t number = 0; number < (size_t)KINDS * PENC_FORMATS; number++) {
         kernel_case c;
         for (size_t channels = 1; channels <= 70 && kernel_of(number, &c); channels++) {
             random_job(&c, channels, &rng);

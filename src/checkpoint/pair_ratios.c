@@ -173,10 +173,10 @@ static void penc_pair_gather_shuffled(penc_pair_work *work, const penc_pair_data
 static double penc_pair_deviation(double own, const penc_pair_noise *noise, int part, int side) {
     double mean = 0.0, variance = 0.0, largest = 0.0;
     for (int i = 0; i < PENC_SHUFFLES; i++)
-        mean += noise->ratio[i][part][side] / PENC_SHUFFLES;
+        mean += noise->ratio[i][part][side] / (double)PENC_SHUFFLES;
     for (int i = 0; i < PENC_SHUFFLES; i++) {
         double away = noise->ratio[i][part][side] - mean;
-        variance += away * away / PENC_SHUFFLES;
+        variance += away * away / (double)PENC_SHUFFLES;
         largest = fmax(largest, fabs(away));
     }
     double spread = fmax(sqrt(variance), largest / 4.0);

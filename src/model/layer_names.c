@@ -126,7 +126,7 @@ static void penc_read_period(const penc_config *config, const char *key, penc_cy
         cycle->text = json_object_get_string(found.value);
         cycle->period = strlen(cycle->text);
     } else if (found.value && penc_json_number(found.value, &number, &in_string) && number >= 1.0 &&
-               number <= PENC_MAX_LAYERS) {
+               number <= (double)PENC_MAX_LAYERS) {
         cycle->period = (size_t)number;
     }
 }
