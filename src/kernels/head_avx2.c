@@ -4,13 +4,7 @@
 #if PENC_X86
 #include <immintrin.h>
 
-/* For the functions of this file only: the library itself is compiled for any CPU. */
-#if defined(__clang__)
-#pragma clang attribute push(__attribute__((target("avx2,fma,f16c"))), apply_to = function)
-#else
-#pragma GCC push_options
-#pragma GCC target("avx2,fma,f16c")
-#endif
+PENC_TARGET_AVX2
 
 #define NAME(what) penc_head_avx2_##what
 #include "kernels/rotate_avx2_vocabulary.inc"
@@ -114,9 +108,5 @@ PENC_ALWAYS_INLINE uint32_t NAME(largest)(__m256i a) {
 
 #include "kernels/rotate_end.inc"
 
-#if defined(__clang__)
-#pragma clang attribute pop
-#else
-#pragma GCC pop_options
-#endif
+PENC_TARGET_END
 #endif

@@ -4,15 +4,7 @@
 #if PENC_X86
 #include <immintrin.h>
 
-/* For the functions of this file only: the library itself is compiled for any CPU. */
-#if defined(__clang__)
-#pragma clang attribute push(                                                                      \
-    __attribute__((target("avx512f,avx512dq,avx512vl,avx512bw,avx2,fma,f16c"))),                   \
-    apply_to = function)
-#else
-#pragma GCC push_options
-#pragma GCC target("avx512f,avx512dq,avx512vl,avx512bw,avx2,fma,f16c")
-#endif
+PENC_TARGET_AVX512
 
 #define NAME(what)            penc_head_avx512_##what
 #define PENC_BF16_INSTRUCTION 0
@@ -29,9 +21,5 @@
 #include "kernels/rotate_end.inc"
 #undef PENC_BF16_INSTRUCTION
 
-#if defined(__clang__)
-#pragma clang attribute pop
-#else
-#pragma GCC pop_options
-#endif
+PENC_TARGET_END
 #endif

@@ -18,6 +18,8 @@
 
 #define PENC_TARGET_AVX2   PENC_TARGET("avx2,fma,f16c")
 #define PENC_TARGET_AVX512 PENC_TARGET("avx512f,avx512dq,avx512vl,avx512bw,avx2,fma,f16c")
+#define PENC_TARGET_AVX512BF16                                                                     \
+    PENC_TARGET("avx512f,avx512dq,avx512vl,avx512bw,avx512bf16,avx2,fma,f16c")
 #endif
 
 /* Dtypes, orders and sizes become constants where the compiler optimises. Where it does not, or a sanitizer checks
