@@ -364,9 +364,7 @@ MUTANTS = [
     ("cu_seqlens from 1 accepted", "src/rope/rotate_plan.c",
      "if (ends[0] != 0)",
      "if (ends[0] < 0)"),
-    ("ranges beyond the tokens accepted", "src/rope/rotate_plan.c",
-     "options->token_count > tokens - options->first_token)",
-     "options->token_count > tokens)"),
+    ("ranges beyond the tokens accepted", "src/rope/rotate_plan.c", "wanted > tokens - first)", "wanted > tokens)"),
 
     # Rotation: the entry
     ("half and interleaved swapped in the row primitives", "src/rope/rotate.c",

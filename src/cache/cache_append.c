@@ -129,15 +129,8 @@ static posenc_status penc_take_append_options(penc_append_plan *plan, size_t tok
         return status;
     if ((unsigned)options->stores > POSENC_STORES_STREAMING)
         return penc_fail_integer(error, "options.stores", options->stores, "be a posenc_stores");
-    if (options->first_token > tokens || options->token_count > tokens - options->first_token) {
-        penc_fail_size(error, "options.first_token", options->first_token,
-                       "begin a range within the tensor's tokens");
-        penc_fail_limit(error, "tokens", tokens);
-        return POSENC_OUT_OF_RANGE;
-    }
-    plan->first = options->first_token;
-    plan->count = options->token_count ? options->token_count : tokens - options->first_token;
-    return POSENC_OK;
+    return penc_take_range(tokens, options->first_token, options->token_count, &plan->first,
+                           &plan->count, error);
 }
 
 static posenc_status penc_plan_append(penc_append_plan *plan, const posenc_rotation *rotation,

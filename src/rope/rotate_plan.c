@@ -233,17 +233,16 @@ static posenc_status penc_check_pointers(const penc_rotate_plan *plan, posenc_er
 
 /* --- The options ---------------------------------------------------------------------------------- */
 
-static posenc_status penc_take_range(penc_rotate_plan *plan, const posenc_rotate_options *options,
-                                     posenc_error *error) {
-    size_t tokens = plan->x->shape[POSENC_AXIS_TOKENS];
-    if (options->first_token > tokens || options->token_count > tokens - options->first_token) {
-        penc_fail_size(error, "options.first_token", options->first_token,
+posenc_status penc_take_range(size_t tokens, size_t first, size_t wanted, size_t *begin,
+                              size_t *count, posenc_error *error) {
+    if (first > tokens || wanted > tokens - first) {
+        penc_fail_size(error, "options.first_token", first,
                        "begin a range within the tensor's tokens");
         penc_fail_limit(error, "tokens", tokens);
         return POSENC_OUT_OF_RANGE;
     }
-    plan->first = options->first_token;
-    plan->count = options->token_count ? options->token_count : tokens - options->first_token;
+    *begin = first;
+    *count = wanted ? wanted : tokens - first;
     return POSENC_OK;
 }
 
@@ -270,7 +269,8 @@ static posenc_status penc_take_options(penc_rotate_plan *plan, const posenc_rota
         plan->y_pairing = options->output_pairing == POSENC_OUTPUT_HALF
                               ? POSENC_PAIRING_HALF
                               : POSENC_PAIRING_INTERLEAVED;
-    return penc_take_range(plan, options, error);
+    return penc_take_range(plan->x->shape[POSENC_AXIS_TOKENS], options->first_token,
+                           options->token_count, &plan->first, &plan->count, error);
 }
 
 /* Where the caller leaves it open, an output that no cache holds is streamed. */

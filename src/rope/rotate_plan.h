@@ -35,6 +35,10 @@ posenc_status penc_make_still_plan(penc_rotate_plan *plan, const posenc_rotate_i
 posenc_status penc_plan_rotation(const posenc_rotation *rotation, const posenc_tensor *tensor,
                                  posenc_rotation *planned, posenc_error *error);
 
+/* The tokens that options.first_token and options.token_count (0: all from the first one on) mean, of `tokens`. */
+posenc_status penc_take_range(size_t tokens, size_t first, size_t wanted, size_t *begin,
+                              size_t *count, posenc_error *error);
+
 /* The memory of cos or sin, seen as an array of tables x rows x 2 x pairs. */
 posenc_status penc_map_table(const posenc_rotation *rotation, penc_memory_map *map,
                              posenc_error *error);
