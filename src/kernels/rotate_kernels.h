@@ -45,6 +45,20 @@ static inline ptrdiff_t penc_offset_of(const penc_side *side, size_t token, size
     return (ptrdiff_t)token * side->token + (ptrdiff_t)head * side->head;
 }
 
+/* Reads a byte of every cache line of a head's two halves, in the order of memory. Where the halves lie 512 bytes and
+ * more apart, the hardware's prefetcher does not follow two of them side by side, and what comes from memory comes
+ * at half the speed (docs/performance.md). `bytes`: of one element. */
+static inline void penc_touch_halves(const penc_rotate_job *job, const char *x, ptrdiff_t bytes) {
+    enum { LINE = 64, FAR = 512 };
+    const ptrdiff_t gap = job->x.gap * bytes, half = (ptrdiff_t)job->pairs * bytes;
+    if (!job->by_head || gap < FAR)
+        return;
+    for (ptrdiff_t at = 0; at < half; at += LINE)
+        (void)*(const volatile char *)(x + at);
+    for (ptrdiff_t at = 0; at < half; at += LINE)
+        (void)*(const volatile char *)(x + gap + at);
+}
+
 /* The reference, for any job: from dtype `from` to dtype `to`. Computes in float64 if `from` is float64, else in
  * float32; cos and sin are of that type. Both are posenc_dtypes. */
 penc_rotate_kernel *penc_rotate_scalar_of(posenc_dtype from, posenc_dtype to);
