@@ -5,6 +5,7 @@
 
 #include <math.h>
 
+#define F32_BLOCKS(...)     0
 #define KERNEL(dtype, what) penc_bias_portable_##dtype##_##what
 #include "kernels/bias_dtypes.inc"
 
