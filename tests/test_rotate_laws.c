@@ -25,6 +25,31 @@ static void in_place_gives_the_bytes_of_out_of_place(void **state) {
     }
 }
 
+/* The output's place chooses the order in which heads pass. */
+static void every_distance_of_the_output_gives_the_same_bytes(void **state) {
+    (void)state;
+    enum { PAGE = 4096, TOKENS = 70, BYTES = TOKENS * 5 * 10 * 8 };
+    static _Alignas(64) char input[BYTES], memory[2 * PAGE + 2 * BYTES];
+    random_stream rng = random_of(__func__);
+    for (size_t trial = 0; trial < random_trials(512); trial++) {
+        const size_t shape[] = {1, trial % 3 ? 3 : TOKENS, 5, 10};
+        rotate_case c = case_of(dtypes[trial % 4], shape, pairings[trial / 4 % 2]);
+        c.rotation.rotary_dim = 6;
+        c.rotation.rotary_start = trial % 5;
+        strided table = table_new(&c.rotation, GUARD_AFTER, &rng);
+        posenc_rotation r = c.rotation;
+        r.cos = r.sin = table.data;
+        size_t bytes = shape[1] * shape[2] * shape[3] * oracle_bytes(c.x.dtype);
+        for (size_t i = 0; i < BYTES; i++)
+            input[i] = memory[i] = (char)random_bits(&rng);
+        char *output = memory + BYTES + random_below(&rng, PAGE / 8) * 8;
+        assert_int_equal(posenc_rotate(&r, &c.x, input, output, NULL, NULL), POSENC_OK);
+        assert_int_equal(posenc_rotate(&r, &c.x, memory, memory, NULL, NULL), POSENC_OK);
+        assert_memory_equal(output, memory, bytes);
+        guarded_free(&table.memory);
+    }
+}
+
 /* Random float64 vectors of one width and a random position, for the laws below. */
 typedef struct law {
     double x[96], y[96], rx[96], ry[96], back[96];
@@ -286,6 +311,7 @@ int main(void) {
     random_announce();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(in_place_gives_the_bytes_of_out_of_place),
+        cmocka_unit_test(every_distance_of_the_output_gives_the_same_bytes),
         cmocka_unit_test(the_inverse_undoes_and_norms_are_kept),
         cmocka_unit_test(backward_is_the_transpose),
         cmocka_unit_test(rotation_is_linear),

@@ -45,6 +45,16 @@ static inline ptrdiff_t penc_offset_of(const penc_side *side, size_t token, size
     return (ptrdiff_t)token * side->token + (ptrdiff_t)head * side->head;
 }
 
+/* How many groups of heads a job passes through one after the other; its heads become those of one group. No division:
+ * one costs as much as turning a head. */
+static inline size_t penc_split_heads(penc_rotate_job *job) {
+    const size_t heads = job->heads;
+    if (!job->by_head || heads == 0)
+        return 1;
+    job->heads = 1;
+    return heads;
+}
+
 /* Reads a byte of every cache line of a head's two halves, in the order of memory. Where the halves lie 512 bytes and
  * more apart, the hardware's prefetcher does not follow two of them side by side, and what comes from memory comes
  * at half the speed (docs/performance.md). `bytes`: of one element. */

@@ -42,21 +42,21 @@ static penc_side penc_side_of(const posenc_tensor *tensor, posenc_pairing pairin
     return side;
 }
 
-/* Bytes from the data pointer to an element. */
-static ptrdiff_t penc_element_at(const posenc_tensor *tensor, size_t batch, size_t token,
-                                 size_t head, size_t channel) {
+/* Bytes from the data pointer to an element, of `bytes` bytes. */
+static ptrdiff_t penc_element_at(const posenc_tensor *tensor, ptrdiff_t bytes, size_t batch,
+                                 size_t token, size_t head, size_t channel) {
     return ((ptrdiff_t)batch * tensor->strides[POSENC_AXIS_BATCH] +
             (ptrdiff_t)token * tensor->strides[POSENC_AXIS_TOKENS] +
             (ptrdiff_t)head * tensor->strides[POSENC_AXIS_HEADS] +
             (ptrdiff_t)channel * tensor->strides[POSENC_AXIS_HEAD_DIM]) *
-           (ptrdiff_t)posenc_dtype_bytes(tensor->dtype);
+           bytes;
 }
 
 /* Streaming stores need an output whose every vector is aligned. */
 static int penc_is_aligned(const penc_rotate_call *call) {
     const penc_rotate_plan *plan = call->plan;
-    uintptr_t odd =
-        (uintptr_t)(plan->output + penc_element_at(plan->y, 0, 0, 0, plan->rotation.rotary_start));
+    uintptr_t odd = (uintptr_t)(plan->output + penc_element_at(plan->y, call->to_bytes, 0, 0, 0,
+                                                               plan->rotation.rotary_start));
     for (int axis = POSENC_AXIS_BATCH; axis <= POSENC_AXIS_HEADS; axis++) {
         if (plan->y->shape[axis] > 1)
             odd |= (uintptr_t)(plan->y->strides[axis] * call->to_bytes);
@@ -124,9 +124,10 @@ static penc_rotate_call penc_start_call(const penc_rotate_plan *plan) {
     call.prepare = call.flat || plan->transpose || rotation->pair_stride != 1;
     call.job.transpose = 0;
     call.job.table.pair = 1;
-    size_t room = PENC_SCRATCH_BYTES / (size_t)call.table_bytes / (call.flat ? 2 : 1);
-    if (call.prepare && call.pairs > room)
-        call.pairs = room;
+    if (call.prepare) {
+        size_t room = PENC_SCRATCH_BYTES / (size_t)call.table_bytes / (call.flat ? 2 : 1);
+        call.pairs = pairs < room ? pairs : room;
+    }
     call.job.stream = plan->streaming && penc_is_aligned(&call);
     return call;
 }
@@ -231,22 +232,46 @@ static void penc_run_kernel(const penc_rotate_call *call, const penc_rotate_job 
     }
 }
 
-/* Pairs first ... first + count - 1 of a block. */
-static void penc_rotate_block(const penc_rotate_call *call, const penc_token_block *block,
-                              size_t first, size_t count) {
+/* A load waits for a store before it whose address has the same last twelve bits. So where the output lies a little
+ * above a multiple of 4096 bytes from the input, heads go from the last one to the first. */
+static void penc_choose_direction(penc_rotate_call *call, const char **x, char **y) {
+    enum { PERIOD = 4096 };
+    const penc_rotate_plan *plan = call->plan;
+    penc_rotate_job *job = &call->job;
+    job->x.head = plan->x->strides[POSENC_AXIS_HEADS];
+    job->y.head = plan->y->strides[POSENC_AXIS_HEADS];
+    uintptr_t above = ((uintptr_t)*y - (uintptr_t)*x) % PERIOD;
+    if (above == 0 || above > PERIOD / 2 || plan->in_place || job->by_head || job->x.head < 0 ||
+        job->x.head * call->from_bytes != job->y.head * call->to_bytes)
+        return;
+    ptrdiff_t last = (ptrdiff_t)job->heads - 1;
+    *x += last * job->x.head * call->from_bytes;
+    *y += last * job->y.head * call->to_bytes;
+    job->x.head = -job->x.head;
+    job->y.head = -job->y.head;
+}
+
+/* Pairs first ... first + count - 1 of a block. The call's job is used as it is: a copy of what has just been written
+ * member by member would wait for the memory. */
+static void penc_rotate_block(penc_rotate_call *call, const penc_token_block *block, size_t first,
+                              size_t count) {
     const penc_rotate_plan *plan = call->plan;
     size_t start = plan->rotation.rotary_start;
     ptrdiff_t pair = (ptrdiff_t)first;
-    penc_rotate_job job = call->job;
-    job.tokens = block->count;
-    job.pairs = count;
-    const char *x = plan->input + penc_element_at(plan->x, block->batch, block->token, 0, start) +
-                    pair * job.x.step * call->from_bytes;
-    char *y = plan->output + penc_element_at(plan->y, block->batch, block->token, 0, start) +
-              pair * job.y.step * call->to_bytes;
+    penc_rotate_job *job = &call->job;
+    job->tokens = block->count;
+    job->pairs = count;
+    const char *x =
+        plan->input +
+        penc_element_at(plan->x, call->from_bytes, block->batch, block->token, 0, start) +
+        pair * job->x.step * call->from_bytes;
+    char *y = plan->output +
+              penc_element_at(plan->y, call->to_bytes, block->batch, block->token, 0, start) +
+              pair * job->y.step * call->to_bytes;
+    penc_choose_direction(call, &x, &y);
     if (!call->prepare) {
-        job.table.rows = block->rows;
-        penc_run_kernel(call, &job, x, plan->rotation.cos, plan->rotation.sin, y);
+        job->table.rows = block->rows;
+        penc_run_kernel(call, job, x, plan->rotation.cos, plan->rotation.sin, y);
         return;
     }
     _Alignas(64) double cos[PENC_SCRATCH_BYTES / sizeof(double)];
@@ -257,8 +282,8 @@ static void penc_rotate_block(const penc_rotate_call *call, const penc_token_blo
         penc_prepare_doubles(call, block, first, count, cos, sin);
     else
         penc_prepare_floats(call, block, first, count, (float *)cos, (float *)sin);
-    job.table.token = (ptrdiff_t)count * (call->flat ? 2 : 1);
-    penc_run_kernel(call, &job, x, (const char *)cos, (const char *)sin, y);
+    job->table.token = (ptrdiff_t)count * (call->flat ? 2 : 1);
+    penc_run_kernel(call, job, x, (const char *)cos, (const char *)sin, y);
 }
 
 /* Copies channels first ... last - 1 of all heads of a block's tokens: as bytes, so that no float is loaded and
@@ -272,8 +297,10 @@ static void penc_copy_channels(const penc_rotate_call *call, const penc_token_bl
     size_t heads = x->shape[POSENC_AXIS_HEADS], run = dense ? last - first : 1;
     for (size_t i = 0; i < block->count * heads && first < last; i++) {
         size_t token = block->token + i / heads, head = i % heads;
-        const char *from = call->plan->input + penc_element_at(x, block->batch, token, head, first);
-        char *to = call->plan->output + penc_element_at(y, block->batch, token, head, first);
+        const char *from = call->plan->input +
+                           penc_element_at(x, call->from_bytes, block->batch, token, head, first);
+        char *to = call->plan->output +
+                   penc_element_at(y, call->to_bytes, block->batch, token, head, first);
         for (size_t channel = first; channel < last; channel += run) {
             if (alike)
                 memcpy(to, from, run * (size_t)call->from_bytes);
@@ -290,7 +317,7 @@ void penc_run_plan(const penc_rotate_plan *plan) {
         return;
     penc_rotate_call call = penc_start_call(plan);
     size_t start = plan->rotation.rotary_start, end = start + plan->rotation.rotary_dim;
-    size_t pairs = plan->rotation.rotary_dim / 2;
+    size_t pairs = plan->rotation.rotary_dim / 2, width = plan->x->shape[POSENC_AXIS_HEAD_DIM];
     for (size_t batch = 0; batch < plan->x->shape[POSENC_AXIS_BATCH]; batch++) {
         for (size_t done = 0; done < plan->count;) {
             penc_token_block block;
@@ -298,10 +325,10 @@ void penc_run_plan(const penc_rotate_plan *plan) {
             for (size_t first = 0; first < pairs; first += call.pairs)
                 penc_rotate_block(&call, &block, first,
                                   pairs - first < call.pairs ? pairs - first : call.pairs);
-            if (!plan->in_place) {
+            if (!plan->in_place && start)
                 penc_copy_channels(&call, &block, 0, start);
-                penc_copy_channels(&call, &block, end, plan->x->shape[POSENC_AXIS_HEAD_DIM]);
-            }
+            if (!plan->in_place && end < width)
+                penc_copy_channels(&call, &block, end, width);
             done += block.count;
         }
     }
