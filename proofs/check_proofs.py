@@ -263,6 +263,10 @@ def test_the_margin_of_runs_holds_the_real_value():
     return prove("kernel_run")
 
 
+def test_the_margin_of_float64_rows_holds_the_slow_angle():
+    return prove("kernel_double_angle")
+
+
 def test_the_constant_of_a_turn_is_2_pi_cut_at_256_bits():
     mp.prec = 400
     text = (ROOT / "src/base/power.c").read_text()
@@ -282,7 +286,8 @@ def test_a_wrong_coefficient_or_margin_is_not_proved():
                                ("phase", "fixed<-256, dn>", "fixed<-252, dn>"),
                                ("kernel_sin", "0x1.466bc67754ffdp-4", "0x1.466bc67754f00p-4"),
                                ("kernel_round", "0x1.4p-50", "0x1p-50"),
-                               ("kernel_run", "0x1p-49", "0x1p-50")):
+                               ("kernel_run", "0x1p-49", "0x1p-50"),
+                               ("kernel_double_angle", "1b-91", "1b-102")):
         text = texts(name)[-1]
         assert right in text
         once = name.startswith("sincos") or name == "kernel_sin"  # and not in the exact polynomial

@@ -58,15 +58,15 @@ static penc_sincos slow_pair(const row_case *c, size_t token, size_t pair) {
     penc_sincos value = penc_angle_value(&job, token, pair, exact ? c->dtype : POSENC_F32);
     if (!exact) {
         uint16_t narrow[2];
+        int is_narrow = c->dtype == POSENC_F16 || c->dtype == POSENC_BF16;
         float products[2] = {(float)value.cos * penc_row_factor(&job),
                              (float)value.sin * penc_row_factor(&job)};
-        assert_int_equal(posenc_convert(products, POSENC_F32,
-                                        c->dtype == POSENC_F32 ? (void *)products : narrow,
-                                        c->dtype, 2, NULL),
-                         POSENC_OK);
-        if (c->dtype != POSENC_F32)
+        if (is_narrow) {
+            assert_int_equal(posenc_convert(products, POSENC_F32, narrow, c->dtype, 2, NULL),
+                             POSENC_OK);
             assert_int_equal(posenc_convert(narrow, c->dtype, products, POSENC_F32, 2, NULL),
                              POSENC_OK);
+        }
         value = (penc_sincos){(double)products[0], (double)products[1]};
     }
     return value;
@@ -87,19 +87,15 @@ static posenc_status angles_of(const row_case *c, const posenc_rows *rows) {
 
 static void assert_number(const row_case *c, const void *rows, size_t at, double slow,
                           const char *what) {
-    uint16_t narrow;
-    float fast = 0;
+    double fast;
     size_t bytes = posenc_dtype_bytes(c->dtype);
-    if (bytes == sizeof narrow) {
-        memcpy(&narrow, (const char *)rows + at * bytes, bytes);
-        assert_int_equal(posenc_convert(&narrow, c->dtype, &fast, POSENC_F32, 1, NULL), POSENC_OK);
-    } else {
-        memcpy(&fast, (const char *)rows + at * bytes, bytes);
-    }
+    assert_int_equal(
+        posenc_convert((const char *)rows + at * bytes, c->dtype, &fast, POSENC_F64, 1, NULL),
+        POSENC_OK);
     size_t pairs = posenc_frequencies_pairs(c->frequencies);
-    if ((double)fast != slow || !signbit(fast) != !signbit(slow))
-        fail_msg("%s of element %zu (%zu pairs a row), %s, mode %s: %.9g, slowly %.9g", what, at,
-                 pairs, posenc_dtype_name(c->dtype), posenc_mode_name(c->mode), (double)fast, slow);
+    if (fast != slow || !signbit(fast) != !signbit(slow))
+        fail_msg("%s of element %zu (%zu pairs a row), %s, mode %s: %.17g, slowly %.17g", what, at,
+                 pairs, posenc_dtype_name(c->dtype), posenc_mode_name(c->mode), fast, slow);
 }
 
 /* Rows of layout half, flush against guard pages, equal the slow ones. */
@@ -123,17 +119,22 @@ static void assert_case_equal(const row_case *c) {
     guarded_free(&sin);
 }
 
+/* In float32 and in float64. */
 static void assert_rows_equal(const posenc_frequencies *f, const int64_t *positions, size_t count) {
     row_case c = case_of(f, positions, count);
+    assert_case_equal(&c);
+    c.dtype = POSENC_F64;
     assert_case_equal(&c);
 }
 
 /* In every dtype and mode that vector kernels serve. */
 static void assert_all_kinds_equal(row_case c) {
-    static const posenc_dtype served[] = {POSENC_F32, POSENC_F16, POSENC_BF16};
+    static const posenc_dtype served[] = {POSENC_F32, POSENC_F64, POSENC_F16, POSENC_BF16};
     for (size_t d = 0; d < COUNT(served); d++) {
         c.dtype = served[d];
         for (int kind = 0; kind < 4; kind++) {
+            if (kind & 1 && served[d] == POSENC_F64)
+                continue; /* refused */
             c.mode = kind & 1 ? POSENC_MODE_FLOAT32 : POSENC_MODE_EXACT;
             c.without_attention = kind / 2;
             assert_case_equal(&c);
@@ -332,12 +333,42 @@ static void several_axes_equal_the_slow_rows(void **state) {
     posenc_frequencies_destroy(f);
 }
 
+/* Frequency 1 leaves a position below a quarter of pi as it is, so that its next 53 bits are nearly zeros or ones; at odd
+ * multiples of it the nearest quarter turn is not settled, at even ones the angle is near 0; others are tiny. */
+static void float64_rows_of_hard_angles_equal_the_slow_rows(void **state) {
+    (void)state;
+    random_stream rng = random_of(__func__);
+    const double frequencies[] = {1.0, 0.5, -2.0, 1e-20, 1e-37, 3.0e-30, 0.0, -1.0};
+    double positions[400] = {0.0,     -0.0,   0.25,   -0.5,    0.7,         1e-30,
+                             -1e-300, 5e-324, 0x1p40, -0x1p40, 0x1p40 - 0.5};
+    for (size_t i = 11; i < COUNT(positions); i++) {
+        double eighths = (double)random_below(&rng, i % 2 ? 16 : (uint64_t)1 << 38);
+        positions[i] = eighths * 0x1.921fb54442d18p-1;
+        if (i % 4 == 0)
+            positions[i] = random_real(&rng, 0.0, 0.785);
+        else if (i % 3 == 0)
+            positions[i] += random_real(&rng, -1.0, 1.0) * ldexp(1.0, -(int)random_below(&rng, 60));
+    }
+    posenc_scaling scaling = POSENC_SCALING_INIT;
+    scaling.type = POSENC_SCALING_CUSTOM;
+    scaling.inv_freq = frequencies;
+    scaling.inv_freq_dtype = POSENC_F64;
+    scaling.inv_freq_count = COUNT(frequencies);
+    posenc_frequencies *f = frequencies_of(2 * COUNT(frequencies), 0.0, &scaling);
+    row_case c = case_of(f, NULL, COUNT(positions));
+    c.positions = (penc_positions){positions,        PENC_REAL, sizeof *positions,
+                                   COUNT(positions), 1,         (ptrdiff_t)COUNT(positions)};
+    c.dtype = POSENC_F64;
+    assert_case_equal(&c);
+    posenc_frequencies_destroy(f);
+}
+
 /* Every layout, in runs and row by row, against the layout half of the same dtype. */
 static void assert_layouts_agree(const posenc_frequencies *f, const int64_t *positions,
                                  size_t tokens, posenc_dtype dtype) {
     enum { MOST = 100, WIDTH = 2 * 130 + 3 };
     size_t pairs = posenc_frequencies_pairs(f), bytes = posenc_dtype_bytes(dtype);
-    static char half[2][MOST * WIDTH * 4], cos[MOST * WIDTH * 4], sin[MOST * WIDTH * 4];
+    static char half[2][MOST * WIDTH * 8], cos[MOST * WIDTH * 8], sin[MOST * WIDTH * 8];
     posenc_rows plain = POSENC_ROWS_INIT;
     plain.cos = half[0];
     plain.sin = half[1];
@@ -370,7 +401,7 @@ static void assert_layouts_agree(const posenc_frequencies *f, const int64_t *pos
 static void every_layout_holds_the_same_numbers(void **state) {
     (void)state;
     static const size_t widths[] = {36, 130, 260};
-    static const posenc_dtype served[] = {POSENC_F32, POSENC_F16, POSENC_BF16};
+    static const posenc_dtype served[] = {POSENC_F32, POSENC_F64, POSENC_F16, POSENC_BF16};
     int64_t runs[100], steps[100];
     for (int i = 0; i < 100; i++) {
         runs[i] = 4000 + i;
@@ -426,6 +457,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(every_dtype_and_mode_equals_the_slow_rows),
         cmocka_unit_test(int32_and_real_positions_equal_the_slow_rows),
         cmocka_unit_test(several_axes_equal_the_slow_rows),
+        cmocka_unit_test(float64_rows_of_hard_angles_equal_the_slow_rows),
         cmocka_unit_test(every_layout_holds_the_same_numbers),
         cmocka_unit_test(positions_too_far_for_kernels_are_done_slowly),
     };

@@ -20,7 +20,7 @@ typedef void try_kernel(search *s, const ladder *l, double position, size_t from
 
 static void try_row(search *s, const ladder *l, double position, size_t from, size_t to) {
     double cos_row[MOST_PAIRS + PENC_SINCOS_PAD], sin_row[MOST_PAIRS + PENC_SINCOS_PAD];
-    penc_quarter_table table = {l->made->quarter_high, l->made->quarter_low};
+    penc_quarter_table table = {l->made->quarter_high, l->made->quarter_low, NULL};
     penc_place place = {NULL, position};
     kernels->row(table, l->pairs, &place, 1.0, cos_row, sin_row);
     for (size_t j = from; j < to; j++)
@@ -29,7 +29,7 @@ static void try_row(search *s, const ladder *l, double position, size_t from, si
 
 static void try_round_row(search *s, const ladder *l, double position, size_t from, size_t to) {
     float cos_row[MOST_PAIRS], sin_row[MOST_PAIRS];
-    penc_quarter_table table = {l->made->quarter_high, l->made->quarter_low};
+    penc_quarter_table table = {l->made->quarter_high, l->made->quarter_low, NULL};
     penc_place place = {NULL, position};
     uint64_t open = kernels->round_row(table, l->pairs, &place, 1.0, cos_row, sin_row);
     for (size_t j = from; j < to; j++) {
@@ -37,6 +37,16 @@ static void try_round_row(search *s, const ladder *l, double position, size_t fr
         if (!(open >> j & 1))
             check_value(s, l, j, position, POSENC_F32, got);
     }
+}
+
+static void try_double_row(search *s, const ladder *l, double position, size_t from, size_t to) {
+    double cos_row[MOST_PAIRS + PENC_SINCOS_PAD], sin_row[MOST_PAIRS + PENC_SINCOS_PAD];
+    penc_quarter_table table = {l->made->quarter_high, l->made->quarter_low, l->made->quarter_rest};
+    penc_place place = {NULL, position};
+    uint64_t open = kernels->double_row(table, l->pairs, &place, cos_row, sin_row);
+    for (size_t j = from; j < to; j++)
+        if (!(open >> j & 1))
+            check_value(s, l, j, position, POSENC_F64, (penc_sincos){cos_row[j], sin_row[j]});
 }
 
 /* The position as one of a run that begins at a multiple of ROWS. */
@@ -51,7 +61,8 @@ static void try_round_run(search *s, const ladder *l, double position, size_t fr
     for (size_t pair = from / PENC_SINCOS_RUN * PENC_SINCOS_RUN; pair < to;
          pair += PENC_SINCOS_RUN) {
         size_t left = l->pairs - pair, count = left < PENC_SINCOS_RUN ? left : PENC_SINCOS_RUN;
-        penc_quarter_table table = {l->made->quarter_high + pair, l->made->quarter_low + pair};
+        penc_quarter_table table = {l->made->quarter_high + pair, l->made->quarter_low + pair,
+                                    NULL};
         penc_place place = {NULL, start};
         kernels->row(table, count, &place, 1.0, anchor.cos, anchor.sin);
         for (size_t row = 0; row < PENC_SINCOS_ROWS; row++) {
@@ -124,11 +135,17 @@ static void rounding_run_kernels_keep_their_contract(void **state) {
     attack("penc_round_run_kernel", try_round_run, POSENC_F32);
 }
 
+static void float64_row_kernels_keep_their_contract(void **state) {
+    (void)state;
+    attack("penc_double_row_kernel", try_double_row, POSENC_F64);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(row_kernels_keep_their_contract),
         cmocka_unit_test(rounding_row_kernels_keep_their_contract),
         cmocka_unit_test(rounding_run_kernels_keep_their_contract),
+        cmocka_unit_test(float64_row_kernels_keep_their_contract),
     };
     random_announce();
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
-/* Rows of float32 and narrower by vector kernels: float64 values whose rounding is settled, and the slow way
- * for those where it is not (about one in a million). SPDX-License-Identifier: MIT */
+/* Rows by vector kernels: values whose rounding is settled, and the slow way for those where it is not (about one in a
+ * million; of float64 fewer still). SPDX-License-Identifier: MIT */
 #include "angles/fast_rows.h"
 
 #include "angles/row_spread.h"
@@ -38,7 +38,9 @@ int penc_fast_start(const penc_row_job *job, penc_fast_job *fast) {
     }
     fast->direct = rows->dtype == POSENC_F32 && rows->layout != POSENC_ROWS_PAIRS &&
                    rows->layout != POSENC_ROWS_FULL_INTERLEAVED;
-    return rows->dtype != POSENC_F64;
+    fast->doubles = rows->dtype == POSENC_F64;
+    /* A float64 times a factor is no longer within 1 ulp, so that takes all the bits. */
+    return !fast->doubles || rows->without_attention || !frequencies->has_attention;
 }
 
 static int penc_fast_reaches(const penc_fast_job *fast, size_t token) {
@@ -120,28 +122,55 @@ static void penc_fill_places(const penc_block *block, size_t row, double *each) 
 static penc_quarter_table penc_quarters_of(const penc_block *block) {
     const posenc_frequencies *frequencies = block->fast->job->frequencies;
     if (!block->fast->exact)
-        return (penc_quarter_table){block->fast->radian_high, block->fast->radian_low};
+        return (penc_quarter_table){block->fast->radian_high, block->fast->radian_low, NULL};
     return (penc_quarter_table){frequencies->quarter_high + block->pair,
-                                frequencies->quarter_low + block->pair};
+                                frequencies->quarter_low + block->pair,
+                                frequencies->quarter_rest + block->pair};
+}
+
+/* Where a row's pairs are; `each` is memory for that. */
+static penc_place penc_place_of(const penc_block *block, size_t row, double *each) {
+    const penc_fast_job *fast = block->fast;
+    if (fast->exact && fast->one_axis) {
+        ptrdiff_t token = (ptrdiff_t)(block->token + row);
+        return (penc_place){NULL, penc_position_number(fast->job->positions, token) + 0.0};
+    }
+    penc_fill_places(block, row, each);
+    return (penc_place){each, 0.0};
 }
 
 static void penc_round_row(const penc_block *block, size_t row) {
     const penc_fast_job *fast = block->fast;
     double each[PENC_SINCOS_ROW];
-    penc_place place = {NULL, 0.0};
-    if (fast->exact && fast->one_axis) {
-        ptrdiff_t token = (ptrdiff_t)(block->token + row);
-        place.all = penc_position_number(fast->job->positions, token) + 0.0;
-    } else {
-        penc_fill_places(block, row, each);
-        place.each = each;
-    }
+    penc_place place = penc_place_of(block, row, each);
     penc_quarter_table table = penc_quarters_of(block);
     ptrdiff_t start = (ptrdiff_t)row * block->stride;
     uint64_t unsettled = fast->kernels->round_row(table, block->pairs, &place, fast->scale,
                                                   block->cos + start, block->sin + start);
     if (unsettled)
         penc_settle(block, row, unsettled);
+}
+
+/* One row of float64. */
+static void penc_double_row(const penc_fast_job *fast, size_t token) {
+    const penc_row_job *job = fast->job;
+    double each[PENC_SINCOS_ROW], cos[PENC_SINCOS_ROW], sin[PENC_SINCOS_ROW];
+    for (size_t pair = 0; pair < job->frequencies->pairs; pair += PENC_SINCOS_ROW) {
+        size_t left = job->frequencies->pairs - pair;
+        size_t pairs = left < PENC_SINCOS_ROW ? left : PENC_SINCOS_ROW;
+        penc_block block = {fast, token, pair, pairs, NULL, NULL, 0};
+        penc_place place = penc_place_of(&block, 0, each);
+        uint64_t unsettled =
+            fast->kernels->double_row(penc_quarters_of(&block), pairs, &place, cos, sin);
+        for (size_t j = 0; unsettled; j++, unsettled >>= 1) {
+            if (!(unsettled & 1))
+                continue;
+            penc_sincos value = penc_angle_value(job, token, pair + j, POSENC_F64);
+            cos[j] = value.cos;
+            sin[j] = value.sin;
+        }
+        penc_spread_doubles(job, token, pair, pairs, cos, sin);
+    }
 }
 
 static void penc_fast_row(const penc_fast_job *fast, size_t token) {
@@ -228,6 +257,10 @@ size_t penc_fast_rows(const penc_fast_job *fast, size_t token) {
     enum { WORTH_A_RUN = 32 };
     if (!penc_fast_reaches(fast, token))
         return 0;
+    if (fast->doubles) {
+        penc_double_row(fast, token);
+        return 1;
+    }
     size_t length = penc_run_length(fast, token);
     if (length < WORTH_A_RUN) {
         penc_fast_row(fast, token);

@@ -1,4 +1,4 @@
-/* Rows of float32 and narrower by vector kernels. SPDX-License-Identifier: MIT */
+/* Rows by vector kernels. SPDX-License-Identifier: MIT */
 #ifndef PENC_FAST_ROWS_H
 #define PENC_FAST_ROWS_H
 
@@ -13,7 +13,8 @@ typedef struct penc_fast_job {
     float factor;    /* and after */
     double farthest; /* the largest position served */
     int exact, one_axis;
-    int direct; /* the kernels write into the caller's rows */
+    int doubles; /* the rows are float64, which mode exact alone has */
+    int direct;  /* the kernels write into the caller's rows */
     double radian_high[PENC_SINCOS_ROW],
         radian_low[PENC_SINCOS_ROW]; /* quarter turns of a radian, in mode float32 */
 } penc_fast_job;

@@ -1,4 +1,4 @@
-/* Float32 cos and sin to the dtype and layout of a row: plain loops without branches, which compilers turn into
+/* cos and sin to the dtype and layout of a row: plain loops without branches, which compilers turn into
  * vectors. SPDX-License-Identifier: MIT */
 #include "angles/row_spread.h"
 
@@ -46,6 +46,15 @@
     }
 PENC_PLACE(penc_place_32, penc_weave_32, float)
 PENC_PLACE(penc_place_16, penc_weave_16, uint16_t)
+PENC_PLACE(penc_place_64, penc_weave_64, double)
+
+void penc_spread_doubles(const penc_row_job *job, size_t token, size_t pair, size_t pairs,
+                         const double *cos, const double *sin) {
+    const posenc_rows *rows = job->rows;
+    ptrdiff_t row = (ptrdiff_t)token * job->stride;
+    penc_place_64(rows->layout, job->frequencies->pairs, pair, pairs, cos, sin,
+                  (double *)rows->cos + row, rows->sin ? (double *)rows->sin + row : NULL);
+}
 
 /* --- 16 bits ---------------------------------------------------------------------------------------- */
 

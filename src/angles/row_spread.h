@@ -1,4 +1,4 @@
-/* Float32 cos and sin of some pairs, to where the dtype and layout of a row want them.
+/* cos and sin of some pairs, to where the dtype and layout of a row want them.
  * SPDX-License-Identifier: MIT */
 #ifndef PENC_ROW_SPREAD_H
 #define PENC_ROW_SPREAD_H
@@ -12,5 +12,9 @@ enum { PENC_SPREAD_PAIRS = 64 }; /* that one call takes at most */
  * those in the middle between two of its numbers, which are computed again. */
 void penc_spread_pairs(const penc_row_job *job, size_t token, size_t pair, size_t pairs,
                        const float *cos, const float *sin);
+
+/* The same of float64 numbers for float64 rows. */
+void penc_spread_doubles(const penc_row_job *job, size_t token, size_t pair, size_t pairs,
+                         const double *cos, const double *sin);
 
 #endif

@@ -138,25 +138,28 @@ static void penc_resolve_attention(const penc_scaling_rule *rule, const penc_sca
     made->softmax_factor = rule->softmax ? rule->softmax(c) : 1.0;
 }
 
-/* A frequency in quarter turns per position as two float64 numbers of 53 bits each. */
-static void penc_split_turns(const penc_turns *turns, double *high, double *low) {
+/* A frequency in quarter turns per position as float64 numbers of 53, 53 and 22 bits. */
+static void penc_split_turns(const penc_turns *turns, double *high, double *low, double *rest) {
     int exponent = turns->exponent + 2 - 64; /* of the upper word's last bit */
     double sign = turns->negative ? -1.0 : 1.0;
     uint64_t next = turns->high << 53 | turns->low >> 11;
     *high = sign * ldexp((double)(turns->high >> 11), exponent + 11);
     *low = sign * ldexp((double)(next >> 11), exponent + 11 - 53);
+    *rest = sign * ldexp((double)(turns->low & 0x3fffff), exponent - 64);
 }
 
 /* The quarter turns of every pair, behind the last frequency. */
 static void penc_resolve_quarters(posenc_frequencies *made, size_t padded) {
     made->quarter_high = (double *)(made->frequency + made->pairs);
     made->quarter_low = made->quarter_high + padded;
+    made->quarter_rest = made->quarter_low + padded;
     made->fastest = 0.0;
     for (size_t pair = 0; pair < padded; pair++) {
         penc_turns turns = {0, 0, 0, 0};
         if (pair < made->pairs)
             turns = made->frequency[pair].turns;
-        penc_split_turns(&turns, &made->quarter_high[pair], &made->quarter_low[pair]);
+        penc_split_turns(&turns, &made->quarter_high[pair], &made->quarter_low[pair],
+                         &made->quarter_rest[pair]);
         made->fastest = fmax(made->fastest, fabs(made->quarter_high[pair]));
     }
 }
@@ -190,7 +193,7 @@ static posenc_frequencies *penc_allocate_frequencies(size_t pairs, size_t *padde
     posenc_frequencies *made;
     *padded = (pairs + 15) / 16 * 16;
     made = malloc(sizeof *made + pairs * sizeof made->frequency[0] +
-                  2 * *padded * sizeof made->quarter_high[0]);
+                  3 * *padded * sizeof made->quarter_high[0]);
     if (made)
         made->pairs = pairs;
     return made;

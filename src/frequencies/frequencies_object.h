@@ -18,9 +18,9 @@ struct posenc_frequencies {
     double attention_factor, softmax_factor;
     posenc_scaling scaling; /* what spec.scaling points to */
     posenc_axes axes;       /* what spec.axes points to */
-    /* For vector kernels: quarter turns per position as the sum of two float64 numbers (53 bits cut off, and the
-     * next 53), padded with zeros to a multiple of 16; and the magnitude of the fastest. */
-    double *quarter_high, *quarter_low, fastest;
+    /* For vector kernels: quarter turns per position as the sum of three float64 numbers (53 bits cut off, the next 53,
+     * and the last 22), padded with zeros to a multiple of 16; and the magnitude of the fastest. */
+    double *quarter_high, *quarter_low, *quarter_rest, fastest;
     int exact_only;             /* a difference of frequencies: mode float32 has no such thing */
     penc_frequency frequency[]; /* pairs of them; the quarters stand behind */
 };

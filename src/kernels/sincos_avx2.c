@@ -11,6 +11,7 @@ PENC_TARGET_AVX2
 #include "kernels/vector_avx2.h"
 
 #define NAME(what) penc_sincos_avx2_##what
+#include "kernels/sincos_double.inc"
 #include "kernels/sincos_vector.inc"
 #include "kernels/vector_end.inc"
 

@@ -11,6 +11,7 @@ PENC_TARGET_AVX512
 #include "kernels/vector_avx512.h"
 
 #define NAME(what) penc_sincos_avx512_##what
+#include "kernels/sincos_double.inc"
 #include "kernels/sincos_vector.inc"
 #include "kernels/vector_end.inc"
 

@@ -7,6 +7,7 @@
 #include "kernels/vector_neon.h"
 
 #define NAME(what) penc_sincos_neon_##what
+#include "kernels/sincos_double.inc"
 #include "kernels/sincos_vector.inc"
 #include "kernels/vector_end.inc"
 #endif

@@ -4,6 +4,7 @@
 #include "kernels/vector_scalar.h"
 
 #define NAME(what) penc_sincos_scalar_##what
+#include "kernels/sincos_double.inc"
 #include "kernels/sincos_vector.inc"
 #include "kernels/vector_end.inc"
 

@@ -25,6 +25,10 @@
     _mm256_blendv_pd(b, a, _mm256_castsi256_pd(choice)) /* by the top bit */
 #define V_FLIP(a, bits)                                                                            \
     _mm256_xor_pd(a, _mm256_and_pd(_mm256_castsi256_pd(bits), _mm256_set1_pd(-0.0)))
+#define V_BEFORE(a)                                                                                \
+    _mm256_castsi256_pd(                                                                           \
+        _mm256_add_epi64(_mm256_castpd_si256(a),                                                   \
+                         _mm256_set1_epi64x(-1))) /* the number before a, which is above 0 */
 #define V_TO_FLOAT(a)      _mm256_cvtpd_ps(a)
 #define V_STORE_F(p, a, n) penc_avx2_store(p, a, n)
 #define V_DIFFER(a, b)                                                                             \

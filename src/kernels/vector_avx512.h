@@ -25,6 +25,10 @@
 #define V_FLIP(a, bits)                                                                            \
     _mm512_castsi512_pd(_mm512_ternarylogic_epi64(                                                 \
         _mm512_castpd_si512(a), bits, _mm512_castpd_si512(_mm512_set1_pd(-0.0)), 0x78))
+#define V_BEFORE(a)                                                                                \
+    _mm512_castsi512_pd(                                                                           \
+        _mm512_add_epi64(_mm512_castpd_si512(a),                                                   \
+                         _mm512_set1_epi64(-1))) /* the number before a, which is above 0 */
 #define V_TO_FLOAT(a)      _mm512_cvtpd_ps(a)
 #define V_STORE_F(p, a, n) penc_avx512_store(p, a, n)
 #define V_DIFFER(a, b)                                                                             \

@@ -26,6 +26,9 @@
 #define V_FLIP(a, bits)                                                                            \
     vreinterpretq_f64_u64(                                                                         \
         veorq_u64(vreinterpretq_u64_f64(a), vandq_u64(bits, vdupq_n_u64(UINT64_C(1) << 63))))
+#define V_BEFORE(a)                                                                                \
+    vreinterpretq_f64_s64(vaddq_s64(vreinterpretq_s64_f64(a),                                      \
+                                    vdupq_n_s64(-1))) /* the number before a, which is above 0 */
 #define V_TO_FLOAT(a)      vcvt_f32_f64(a)
 #define V_STORE_F(p, a, n) penc_neon_store(p, a, n)
 #define V_DIFFER(a, b)     penc_neon_differ(vreinterpret_u32_f32(a), vreinterpret_u32_f32(b))

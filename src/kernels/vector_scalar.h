@@ -26,9 +26,11 @@
 #define V_SHL(a, n)           ((a) << (n))
 #define V_BLEND(choice, a, b) ((choice) >> 63 ? (a) : (b)) /* by the top bit */
 #define V_FLIP(a, bits)       penc_double_of_bits(penc_bits_of_double(a) ^ ((bits) >> 63 << 63))
-#define V_TO_FLOAT(a)         ((float)(a))
-#define V_STORE_F(p, a, n)    ((void)(n), *(p) = (a))
-#define V_DIFFER(a, b)        ((unsigned)(penc_bits_of_float(a) != penc_bits_of_float(b)))
+#define V_BEFORE(a)                                                                                \
+    penc_double_of_bits(penc_bits_of_double(a) - 1) /* the number before a, which is above 0 */
+#define V_TO_FLOAT(a)      ((float)(a))
+#define V_STORE_F(p, a, n) ((void)(n), *(p) = (a))
+#define V_DIFFER(a, b)     ((unsigned)(penc_bits_of_float(a) != penc_bits_of_float(b)))
 
 /* a * b - c rounded once or nearly so, where c is the whole number nearest to a * b: the product's error by
  * splitting both factors in halves (Dekker 1971). */
