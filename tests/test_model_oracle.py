@@ -1,26 +1,26 @@
 #!/usr/bin/env python3
 """posenc inspect against Hugging Face transformers, on real configurations: test_model_oracle.py PROGRAM [NAME ...]
 
-For every configuration beside the clone that transformers knows, its own rotary module is built from the
-file; kind, widths, inverse frequencies (2 float32 ulp), attention factor, pairing (by turning unit vectors)
-and, where a forward pass on the meta device runs, which layers rotate must be the same. Skips by name where
-transformers, PyTorch or the configurations are absent. SPDX-License-Identifier: MIT
+For every configuration beside the clone that transformers knows, and for every model_type of transformers by a
+file that says nothing else, its own rotary module is built from the file; kind, widths, inverse frequencies
+(2 float32 ulp), attention factor, pairing (by turning unit vectors) and, where a forward pass on the meta device
+runs, which layers rotate must be the same. The work is split among processes that share one import. Skips by name
+where transformers, PyTorch or the configurations are absent. SPDX-License-Identifier: MIT
 """
 import importlib
 import inspect
 import json
 import logging
+import multiprocessing
 import os
 import subprocess
 import sys
 import tempfile
+import traceback
 import warnings
 from pathlib import Path
 
-import tap
-
 PROGRAM = None
-ONLY = []
 CONFIGS = Path(os.environ.get("POSENC_SHARED", Path(__file__).resolve().parents[2] / "shared")) / "data/configs"
 
 RULES = {line.split("\t")[1]: line.split("\t")[2] for line in (Path(__file__).resolve().parents[1] / "data/models.tsv").read_text().splitlines()
@@ -77,15 +77,24 @@ def text_config_of(path):
 
 
 def modeling_of(config):
+    """The file of its model class; some types have a class of another type's file."""
+    from transformers.models.auto.modeling_auto import MODEL_MAPPING_NAMES
     name = type(config).__module__.replace(".configuration_", ".modeling_")
     try:
         return importlib.import_module(name)
     except ImportError as error:
-        raise Absent(str(error))
+        classes = MODEL_MAPPING_NAMES.get(config.model_type)
+        if not isinstance(classes, str):
+            raise Absent(str(error))
+        import transformers
+        return sys.modules[getattr(transformers, classes).__module__]
 
 
 def rotary_of(config, module):
-    """The rotary module that transformers makes of this configuration."""
+    """The rotary module that transformers makes of this configuration, and whether it is made for that class of
+    configurations; (None, False): it makes none."""
+    if not hasattr(config, "rope_parameters"):
+        return None, False
     found = []
     for name, kind in vars(module).items():
         if not (inspect.isclass(kind) and name.endswith(("RotaryEmbedding", "RotaryEmb"))) or kind.__module__ != module.__name__:
@@ -96,14 +105,14 @@ def rotary_of(config, module):
         hint = str(parameters["config"].annotation)
         match = type(config).__name__ in hint
         found.append((match, "Vision" not in name and "Audio" not in name, name, kind))
-    for _, _, name, kind in sorted(found, key=lambda entry: (-entry[0], -entry[1], len(entry[2]))):
+    for match, _, name, kind in sorted(found, key=lambda entry: (-entry[0], -entry[1], len(entry[2]))):
         try:
-            return kind(config=config)
+            return kind(config=config), match
         except Exception as error:
             last = error
     if found:
         raise Absent(f"its rotary module cannot be built: {type(last).__name__}: {str(last)[:80]}")
-    return None
+    return None, False
 
 
 def float32_ulps(a, b):
@@ -245,8 +254,8 @@ def compare_pairing(config, module, entry):
     functions = [getattr(module, name, None) for name in
                  (*vision, "apply_rotary_pos_emb_interleave", "apply_rotary_pos_emb", "apply_rotary_emb",
                   "apply_multimodal_rotary_pos_emb", "apply_rotary_pos_emb_partial")]
-    if getattr(config, "rope_interleave", None) is False:
-        functions.remove(getattr(module, "apply_rotary_pos_emb_interleave", None))
+    if getattr(config, "rope_interleave", None) is False or "Audio" in type(config).__name__:
+        functions = [f for f in functions if f is not getattr(module, "apply_rotary_pos_emb_interleave", None)]
     functions = [function for function in functions if function]
     if not functions:
         return "no function to turn with"
@@ -298,10 +307,23 @@ def run_without_numbers(model, config):
     raise last
 
 
+def model_class_of(config, module):
+    """AutoModel, or for parts of models that it does not know the one class of the file that takes them."""
+    from transformers import AutoModel, PreTrainedModel
+    from transformers.models.auto.modeling_auto import MODEL_MAPPING
+    if type(config) in MODEL_MAPPING:
+        return AutoModel.from_config
+    kinds = [kind for name, kind in vars(module).items() if inspect.isclass(kind) and issubclass(kind, PreTrainedModel)
+             and kind.__module__ == module.__name__ and kind.config_class is type(config)
+             and not name.endswith("PreTrainedModel") and "For" not in name]
+    if len(kinds) != 1:
+        raise Absent(f"{len(kinds)} classes take its configuration")
+    return kinds[0]._from_config
+
+
 def layers_that_rotate(config, module):
-    """By a forward pass without numbers."""
+    """{layer: width of what is turned}, by a forward pass without numbers."""
     import torch
-    from transformers import AutoModel
     from transformers import masking_utils
     masking_utils.find_packed_sequence_indices = lambda *_, **__: None # it looks at numbers
     config._attn_implementation = "eager"
@@ -311,7 +333,7 @@ def layers_that_rotate(config, module):
         if hasattr(config, key):
             delattr(config, key)
     with torch.device("meta"):
-        model = AutoModel.from_config(config, dtype=torch.float32)
+        model = model_class_of(config, module)(config, dtype=torch.float32)
         model.eval()
         watch = Watch(module, model)
         try:
@@ -330,25 +352,31 @@ def compare_layers(config, module, report):
     if not rotated and ours:
         return "its rotation is not a function of the module"
     assert set(rotated) == ours, f"layers {sorted(ours)} rotate, in transformers {sorted(rotated)}"
+    for entry in report["layer_types"]:
+        for layer in entry["layers"] if entry["kind"] == "rope" else []:
+            assert rotated[layer] in (entry["head_dim"], entry["rotary_dim"]), \
+                f"layer {layer}: {rotated[layer]} channels are turned, not {entry['rotary_dim']} of {entry['head_dim']}"
     return None
 
 
 def compare(path):
     report = inspect_file(path)
     config = text_config_of(path)
+    config.allow_global_per_layer_attribute_access = True
     if config.model_type in DIFFERS:
         raise Absent(DIFFERS[config.model_type])
     module = modeling_of(config)
     ours = [entry for entry in report["layer_types"] if entry["kind"] == "rope"]
     unknown = [entry["name"] for entry in report["layer_types"] if entry["kind"] == "unknown"]
     assert not unknown, f"kind unknown: {unknown}"
-    rotary = rotary_of(config, module)
+    rotary, is_its_own = rotary_of(config, module)
     left = []
-    if rotary is None or not hasattr(config, "rope_parameters"):
+    if rotary is None:
         assert not ours or config.model_type in NO_MODULE, "transformers has no rotary module"
         left.append("no rotary module")
     if not ours and rotary is not None:
         left.append(compare_layers(config, module, report))
+        assert not (is_its_own and left[-1]), f"kind {report['layer_types'][0]['kind']}, but transformers has a rotary module"
     elif ours and rotary is not None:
         compare_frequencies(path, config, rotary, ours)
         compare_lengths(path, config, ours)
@@ -358,63 +386,89 @@ def compare(path):
     return [reason for reason in left if reason]
 
 
-def make_test(path):
-    def test():
-        try:
-            left = compare(path)
-        except Absent as reason:
-            return str(reason)
-        if left:
-            print(f"# {path.name}: not compared: {'; '.join(left)}")
-        return None
-    return test
+def test_of_file(path):
+    """Why it was skipped, or None; what was not compared."""
+    try:
+        return None, compare(path)
+    except Absent as reason:
+        return str(reason), []
 
 
-def make_default_test(model_type, folder):
+def test_of_type(model_type, folder):
     """A file that says nothing but its type: everything is implied."""
-    def test():
-        path = folder / f"{model_type}.json"
-        path.write_text(json.dumps({"model_type": model_type}))
-        report = inspect_file(path)
-        if report["rule"] is None or all(entry["kind"] == "unknown" for entry in report["layer_types"]):
-            return "a composite configuration says nothing without its parts"
-        invalid = [entry["invalid"] for entry in report["layer_types"] if entry.get("invalid")]
-        if invalid:
-            return f"no valid spec: {invalid[0]}"
-        return make_test(path)()
-    return test
+    path = folder / f"{model_type}.json"
+    path.write_text(json.dumps({"model_type": model_type}))
+    report = inspect_file(path)
+    if report["rule"] is None or all(entry["kind"] == "unknown" for entry in report["layer_types"]):
+        return "a composite configuration says nothing without its parts", []
+    invalid = [entry["invalid"] for entry in report["layer_types"] if entry.get("invalid")]
+    if invalid:
+        return f"no valid spec: {invalid[0]}", []
+    return test_of_file(path)
 
 
-def why_absent():
+def run_one(job):
+    """Its TAP line without the number, and comments."""
+    name, function, arguments = job
+    try:
+        skip, left = function(*arguments)
+    except Exception:
+        return "not ok", f"{name}\n# " + traceback.format_exc().replace("\n", "\n# ")
+    comment = f"\n# {name}: not compared: {'; '.join(left)}" if left else ""
+    return "ok", name + (f" # SKIP {skip}" if skip else "") + comment
+
+
+def every_type_has_a_row():
+    """Every model_type that transformers knows."""
+    from transformers.models.auto.configuration_auto import CONFIG_MAPPING_NAMES
+    missing = sorted(set(CONFIG_MAPPING_NAMES) - set(RULES))
+    assert not missing, f"no row for {' '.join(missing)}"
+    return None, []
+
+
+def jobs_of(names, folder):
+    from transformers.models.auto.configuration_auto import CONFIG_MAPPING_NAMES
+    yield "every model type of transformers has a row", every_type_has_a_row, ()
+    for path in sorted(CONFIGS.glob("*.json")):
+        if not names or any(name in path.name for name in names):
+            yield path.stem, test_of_file, (path,)
+    for model_type in sorted(CONFIG_MAPPING_NAMES):
+        if RULES.get(model_type, "parts") != "parts" and (not names or model_type in names):
+            yield f"defaults of {model_type}", test_of_type, (model_type, folder)
+
+
+def prepare():
+    """Returns why nothing can be compared, or None. Images are not looked at, and torchvision need not fit PyTorch."""
     if not CONFIGS.is_dir():
         return f"no configurations at {CONFIGS}"
+    sys.modules["torchvision"] = None
     try:
-        import torch  # noqa: F401
-        import transformers  # noqa: F401
+        import torch
+        import transformers # noqa: F401
     except ImportError as error:
         return str(error)
+    torch.set_num_threads(1)
+    warnings.filterwarnings("ignore")
+    logging.disable(logging.CRITICAL)
     return None
 
 
 def main():
     global PROGRAM
     PROGRAM = sys.argv[1]
-    tests = type(sys)("tests")
-    reason = why_absent()
+    reason = prepare()
     if reason:
-        tests.test_configurations_against_transformers = lambda: reason
-        return tap.run(tests)
-    warnings.filterwarnings("ignore")
-    logging.disable(logging.CRITICAL)
-    for path in sorted(CONFIGS.glob("*.json")):
-        if not sys.argv[2:] or any(name in path.name for name in sys.argv[2:]):
-            setattr(tests, f"test_{path.stem}", make_test(path))
-    from transformers.models.auto.configuration_auto import CONFIG_MAPPING_NAMES
+        print(f"ok 1 - configurations against transformers # SKIP {reason}\n1..1")
+        return 0
+    failed = number = 0
     with tempfile.TemporaryDirectory() as folder:
-        for model_type in sorted(CONFIG_MAPPING_NAMES):
-            if RULES.get(model_type, "parts") != "parts" and (not sys.argv[2:] or any(name == model_type for name in sys.argv[2:])):
-                setattr(tests, f"test_defaults_of_{model_type}", make_default_test(model_type, Path(folder)))
-        return tap.run(tests)
+        jobs = list(jobs_of(sys.argv[2:], Path(folder)))
+        with multiprocessing.get_context("fork").Pool(len(os.sched_getaffinity(0))) as pool:
+            for number, (word, text) in enumerate(pool.imap(run_one, jobs, chunksize=8), 1):
+                failed += word != "ok"
+                print(f"{word} {number} - {text}", flush=True)
+    print(f"1..{number}")
+    return 1 if failed else 0
 
 
 if __name__ == "__main__":

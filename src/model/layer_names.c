@@ -32,6 +32,10 @@ static const char *penc_letter_word(char letter) {
         return "heavily_compressed_attention";
     case 'K':
         return "compressed_sparse_attention";
+    case 'I':
+        return "indexed_attention";
+    case 'V':
+        return "conv";
     default:
         return "attention";
     }
@@ -82,6 +86,7 @@ static int penc_names_of_file(posenc_model *model) {
         {"linear_attn_config.full_attn_layers", "full_attention", "linear_attention"},
         {"hybrid_layer_ids", "hybrid", "linear_attention"},
         {"local_layer_ids", "hybrid_sliding", "hybrid"},
+        {"rope_scaling_layers", "scaled", "unscaled"},
     };
     static const char *const codes[][4] = {
         {"attn_type_list", "linear_attention", "full_attention", "full_attention"},
