@@ -37,6 +37,34 @@ DIFFERS = {
 NO_MODULE = ("gptj", "codegen", "esm", "roformer", "clvp_encoder", "vjepa2")
 
 
+# Types whose bare file says nothing that can be compared, and keys that no real configuration here has.
+FILES = {
+    "blt": {"model_type": "blt_local_decoder", "num_attention_heads": 8},
+    "cohere compass": {
+        "model_type": "cohere_compass_text", "num_hidden_layers": 3,
+        "layer_types": ["sliding_attention", "full_attention", "sliding_attention"],
+        "rope_parameters": {"sliding_attention": {"rope_type": "default", "rope_theta": 50000.0}, "full_attention": None}},
+    "dory": {"model_type": "dory", "num_hidden_layers": 2, "rope_parameters": {
+        "sliding_attention": {"rope_type": "default", "rope_theta": 20000.0},
+        "full_attention": {"rope_type": "yarn", "rope_theta": 1e6, "factor": 4.0, "original_max_position_embeddings": 2048}}},
+    "dots3 note": {"model_type": "dots3_note_text", "num_hidden_layers": 4, "swa_rope_theta": 30000.0, "rope_theta": 1e6},
+    "glm4 moe": {"model_type": "glm4_moe", "head_dim": 128, "partial_rotary_factor": 0.5},
+    "glm4v": {"model_type": "glm4v_text", "hidden_size": 4096, "num_attention_heads": 32, "rope_parameters": {
+        "rope_type": "default", "rope_theta": 10000.0, "partial_rotary_factor": 0.5, "mrope_section": [8, 12, 12]}},
+    "glm image": {"model_type": "glm_image_text", "rope_parameters": {
+        "rope_type": "default", "rope_theta": 10000.0, "partial_rotary_factor": 0.5, "mrope_section": [8, 12, 12]}},
+    "mistral large 4": {"model_type": "mistral_large4_text", "num_hidden_layers": 4, "no_rope_layers": [0, 1, 1, 0]},
+    "mllama": {"model_type": "mllama_text_model", "num_hidden_layers": 4, "cross_attention_layers": [1, 3]},
+    "molmo2": {"model_type": "molmo2_text", "num_hidden_layers": 3, "rope_parameters": {
+        "rope_type": "linear", "rope_theta": 1e6, "factor": 8.0}},
+    "qwen3 omni": {"model_type": "qwen3_omni_moe_text", "head_dim": 128, "rope_parameters": {
+        "rope_type": "default", "rope_theta": 1e6, "mrope_section": [24, 20, 20]}},
+    "qwen4 exp": {"model_type": "qwen4_exp_text", "rope_parameters": {
+        "rope_type": "default", "rope_theta": 1e7, "partial_rotary_factor": 0.25, "mrope_section": [11, 11, 10]}},
+    "sarvam moe": {"model_type": "sarvam_moe", "rope_theta": 12345.0, "partial_rotary_factor": 0.5},
+}
+
+
 class Absent(Exception):
     """Why a configuration cannot be compared."""
 
@@ -60,7 +88,7 @@ def text_config_of(path):
     keys = json.loads(path.read_text())
     model_type = keys.get("model_type")
     if model_type not in CONFIG_MAPPING:
-        raise Absent(f"no model_type {model_type}")
+        raise Absent(f"transformers has no class for model_type {model_type}")
     try:
         config = CONFIG_MAPPING[model_type].from_dict(keys)
     except Exception as error:  # its own checks refuse what is in the file
@@ -70,6 +98,7 @@ def text_config_of(path):
     if isinstance(config, dict) or isinstance(getattr(config, "text_config", None), dict):
         raise Absent("transformers keeps its language model's keys unread")
     text = config.get_text_config(decoder=True)
+    config.allow_global_per_layer_attribute_access = text.allow_global_per_layer_attribute_access = True
     if text is not config and all(keys.get(key) not in (None, getattr(text, key, None)) for key in ("layer_types",)) \
             or keys.get("num_attention_heads") not in (None, getattr(text, "num_attention_heads", None)):
         raise Absent("transformers' composite class does not read the keys at the top level")
@@ -162,13 +191,14 @@ def compare_frequencies(path, config, rotary, ours):
             f"{entry['name']}: attention factor {got['attention_factor']}, transformers has {factor}"
 
 
-def mixed_rows(rotary, config, positions):
+def mixed_rows(rotary, config, positions, layer_type):
     """cos of one token whose axes have these positions, one number per pair, as transformers' rotary module and the
     sections that its attention takes make it; None where that cannot be told."""
     import torch
     ids = torch.tensor(positions).reshape(len(positions), 1, 1)
+    named = {"layer_type": layer_type} if "layer_type" in inspect.signature(rotary.forward).parameters else {}
     try:
-        cos = rotary(torch.zeros(1, 1, 8), ids)[0]
+        cos = rotary(torch.zeros(1, 1, 8), ids, **named)[0]
     except Exception:
         return None
     if cos.dim() == 4 and cos.shape[0] == len(positions): # still one table for each axis
@@ -186,10 +216,10 @@ def compare_axes(path, config, rotary, entry):
     """Which axis each pair follows, by one token with another position on every axis."""
     import numpy as np
     axes = entry["axes"]
-    if not axes or axes["count"] != 3:
+    if not axes or not (axes["count"] == 3 or axes["order"] == "alternating"):
         return None
-    positions = [3, 50, 700]
-    theirs = mixed_rows(rotary, config, positions)
+    positions = [3, 50, 700][:axes["count"]]
+    theirs = mixed_rows(rotary, config, positions, entry["name"])
     if theirs is None:
         return "its axes are not mixed by the rotary module"
     run = subprocess.run([PROGRAM, "angles", "--config", str(path), "--layer-type", entry["name"], "--mode", "float32",
@@ -359,10 +389,20 @@ def compare_layers(config, module, report):
     return None
 
 
+def compare_sizes(config, report, ours):
+    layers = getattr(config, "num_hidden_layers", None)
+    assert layers in (None, report["layer_count"]), f"{report['layer_count']} layers, transformers has {layers}"
+    heads = getattr(config, "num_attention_heads", None)
+    kv_heads = getattr(config, "num_key_value_heads", None)
+    entry = ours[0]
+    assert not isinstance(heads, int) or entry["heads"] == heads, f"{entry['heads']} heads, transformers has {heads}"
+    assert not isinstance(kv_heads, int) or entry["kv_heads"] == kv_heads, \
+        f"{entry['kv_heads']} heads of k, transformers has {kv_heads}"
+
+
 def compare(path):
     report = inspect_file(path)
     config = text_config_of(path)
-    config.allow_global_per_layer_attribute_access = True
     if config.model_type in DIFFERS:
         raise Absent(DIFFERS[config.model_type])
     module = modeling_of(config)
@@ -378,6 +418,7 @@ def compare(path):
         left.append(compare_layers(config, module, report))
         assert not (is_its_own and left[-1]), f"kind {report['layer_types'][0]['kind']}, but transformers has a rotary module"
     elif ours and rotary is not None:
+        compare_sizes(config, report, ours)
         compare_frequencies(path, config, rotary, ours)
         compare_lengths(path, config, ours)
         left.append(compare_pairing(config, module, ours[0]))
@@ -392,6 +433,12 @@ def test_of_file(path):
         return None, compare(path)
     except Absent as reason:
         return str(reason), []
+
+
+def test_of_keys(name, keys, folder):
+    path = folder / f"{name}.json"
+    path.write_text(json.dumps(keys))
+    return test_of_file(path)
 
 
 def test_of_type(model_type, folder):
@@ -432,6 +479,9 @@ def jobs_of(names, folder):
     for path in sorted(CONFIGS.glob("*.json")):
         if not names or any(name in path.name for name in names):
             yield path.stem, test_of_file, (path,)
+    for name, keys in FILES.items():
+        if not names or name in names:
+            yield f"keys of {name}", test_of_keys, (name, keys, folder)
     for model_type in sorted(CONFIG_MAPPING_NAMES):
         if RULES.get(model_type, "parts") != "parts" and (not names or model_type in names):
             yield f"defaults of {model_type}", test_of_type, (model_type, folder)
