@@ -55,7 +55,7 @@ FILES = {
         "rope_type": "default", "rope_theta": 10000.0, "partial_rotary_factor": 0.5, "mrope_section": [8, 12, 12]}},
     "mistral large 4": {"model_type": "mistral_large4_text", "num_hidden_layers": 4, "no_rope_layers": [0, 1, 1, 0]},
     "mllama": {"model_type": "mllama_text_model", "num_hidden_layers": 4, "cross_attention_layers": [1, 3]},
-    "molmo2": {"model_type": "molmo2_text", "num_hidden_layers": 3, "rope_parameters": {
+    "molmo2": {"model_type": "molmo2_text", "num_hidden_layers": 3, "rope_scaling_layers": [1], "rope_parameters": {
         "rope_type": "linear", "rope_theta": 1e6, "factor": 8.0}},
     "qwen3 omni": {"model_type": "qwen3_omni_moe_text", "head_dim": 128, "rope_parameters": {
         "rope_type": "default", "rope_theta": 1e6, "mrope_section": [24, 20, 20]}},
@@ -153,6 +153,9 @@ def float32_ulps(a, b):
 def tables_of(rotary, names):
     """{layer type or None: (inv_freq, factor)}."""
     tables = {}
+    if "scaled" in inspect.signature(type(rotary).__init__).parameters: # Molmo 2 has one of each
+        for name, one in (("scaled", rotary), ("unscaled", type(rotary)(config=rotary.config, scaled=False))):
+            tables[name] = (one.inv_freq, one.attention_scaling)
     for name in names:
         if hasattr(rotary, f"{name}_inv_freq"):
             tables[name] = (getattr(rotary, f"{name}_inv_freq"), getattr(rotary, f"{name}_attention_scaling", 1.0))

@@ -35,7 +35,7 @@ PATTERNS = {
     "when": r"([\w.]+=[\w*]+:(" + "|".join(KINDS) + r")(/\w+){0,2})( [\w.]+=[\w*]+:(" + "|".join(KINDS) + r")(/\w+){0,2})*",
     "rotary": r"whole|part|mla|trailing|clvp|key:\w+",
     "cycle": r"-?(?:[FSLCHKIV]+:)?[FSLCHKIV]+(?:\|[FSLCHKIV])?(?:@\w+)?",
-    "bases": r"@lists|\w+(=\w+(\+scaling)?)?( \w+(=\w+(\+scaling)?)?)*",
+    "bases": r"@lists|\w+(=[\w.]+(\+scaling)?)?( \w+(=[\w.]+(\+scaling)?)?)*",
     "nope": r"@\w+(,\w+)?|every:\d|\w+(\?\w+)?",
     "bias": r"yes|no|\w+",
 }
