@@ -8,6 +8,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+import model_files
 import numpy as np
 import tap
 
@@ -228,6 +229,28 @@ def test_dynamic_models_are_compared_at_a_length():
     plain = write("plain.json", LLAMA)
     assert compare(dynamic, plain, status=0)["verdict"] == "equal" # at its own maximum nothing has grown
     assert compare(dynamic, plain, "--seq-len", 16384, status=1)["verdict"] == "different"
+
+
+def test_a_gguf_of_50_gb_takes_little():
+    """150,000 tokens and a tensor of 45 GB, in a file with a hole: peak memory, read by the kernel's own count."""
+    dims = [("llama.attention.head_count", "uint32", 8), ("llama.embedding_length", "uint32", 1024),
+            ("llama.block_count", "uint32", 4), ("llama.context_length", "uint32", 4096), ("llama.rope.freq_base", "float32", 10000.0)]
+    tokens = [("tokenizer.ggml.tokens", "array", ("string", ["token"] * 150000)),
+              ("tokenizer.ggml.scores", "array", ("float32", [0.0] * 150000))]
+    path = write("large.gguf", model_files.gguf(keys=[("general.architecture", "string", "llama"), *tokens, *dims],
+                                                tensors=[("large", [45 * 2**23, 32], 0, b"")]))
+    try:
+        os.truncate(path, 50 * 10**9)
+    except OSError as error:
+        return f"no room for a sparse file: {error}"
+    # Linux counts the memory of the process that starts another as that one's too, so a small one starts it.
+    starter = "import os, sys; print(os.wait4(os.spawnv(os.P_NOWAIT, sys.argv[1], sys.argv[1:]), 0)[1:])"
+    done = subprocess.run([sys.executable, "-S", "-c", starter, PROGRAM, "inspect", path], capture_output=True, text=True)
+    assert done.returncode == 0 and done.stdout.splitlines()[-1].startswith("(0, "), done.stdout + done.stderr
+    used = int(done.stdout.split("ru_maxrss=")[1].split(",")[0])
+    if b"asan" not in Path(PROGRAM).read_bytes(): # the sanitizer needs memory of its own
+        assert used < 64 * 1024, f"{used} KiB"
+    return None
 
 
 def test_every_real_file_is_inspected():
