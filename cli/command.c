@@ -41,6 +41,9 @@ int cli_fail(const cli_arguments *arguments, const char *format, ...) {
 int cli_fail_error(const cli_arguments *arguments, const char *subject, const posenc_error *error) {
     char text[512];
     posenc_error_text(error, text, sizeof text);
+    /* The sentence may name it already. */
+    if (subject && (strcmp(subject, error->file) == 0 || strcmp(subject, error->name) == 0))
+        subject = NULL;
     return cli_fail(arguments, "%s%s%s", subject ? subject : "", subject ? ": " : "", text);
 }
 

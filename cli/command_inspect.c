@@ -3,6 +3,21 @@
 #include "inspect_output.h"
 #include "posenc/model.h"
 
+posenc_frequencies *inspect_frequencies(const posenc_layer_type *type, posenc_layer_facts *facts) {
+    const posenc_layer_facts start = POSENC_LAYER_FACTS_INIT;
+    posenc_frequencies *frequencies;
+    posenc_error error;
+    *facts = start;
+    uint64_t length = type->spec.max_positions ? type->spec.max_positions : 1;
+    if (type->kind != POSENC_ENCODING_ROPE || type->invalid ||
+        posenc_frequencies_create(&type->spec, length, &frequencies, NULL, &error))
+        return NULL;
+    if (!posenc_layer_facts_of(type, frequencies, facts, &error))
+        return frequencies;
+    posenc_frequencies_destroy(frequencies);
+    return NULL;
+}
+
 static int run(const cli_arguments *arguments) {
     const char *path = cli_operand(arguments, 0);
     posenc_model *model;

@@ -1,5 +1,4 @@
 /* posenc inspect --json. SPDX-License-Identifier: MIT */
-#include "inspect_facts.h"
 #include "inspect_output.h"
 #include "output.h"
 
@@ -70,44 +69,45 @@ static void put_axes(const posenc_axes *axes) {
     json_close();
 }
 
-static void put_facts(const inspect_facts *facts) {
-    json_number("attention_factor",
-                posenc_frequencies_attention_factor(facts->frequencies, POSENC_MODE_EXACT));
-    json_integer("max_positions", (int64_t)facts->length);
-    json_number("shortest_wavelength", facts->shortest);
-    json_number("longest_wavelength", facts->longest);
-    json_integer("pairs", (int64_t)posenc_frequencies_pairs(facts->frequencies));
-    json_integer("pairs_still", (int64_t)facts->still);
-    json_integer("pairs_below_one_turn", (int64_t)facts->unfinished);
-    json_integer("trained_positions", (int64_t)facts->trained);
-    if (facts->first_f16 < 0)
-        json_null("float32_visible_in_f16_from");
+static void put_position(const char *key, int64_t position) {
+    if (position < 0)
+        json_null(key);
     else
-        json_integer("float32_visible_in_f16_from", facts->first_f16);
-    if (facts->first_bf16 < 0)
-        json_null("float32_visible_in_bf16_from");
-    else
-        json_integer("float32_visible_in_bf16_from", facts->first_bf16);
+        json_integer(key, position);
+}
+
+static void put_facts(const posenc_layer_facts *facts) {
+    json_number("shortest_wavelength", facts->shortest_wavelength);
+    json_number("longest_wavelength", facts->longest_wavelength);
+    json_integer("pairs", (int64_t)facts->pairs);
+    json_integer("pairs_still", (int64_t)facts->pairs_still);
+    json_integer("pairs_below_one_turn", (int64_t)facts->pairs_below_one_turn);
+    json_integer("trained_positions", (int64_t)facts->trained_positions);
+    put_position("float32_visible_in_f16_from", facts->float32_visible_in_f16);
+    put_position("float32_visible_in_bf16_from", facts->float32_visible_in_bf16);
 }
 
 /* The members that the other kinds do not have are null there. */
 static void put_spec(const posenc_layer_type *type) {
     static const char *const keys[] = {"head_dim", "rotary_dim", "rotary_start",     "pairing",
                                        "base",     "scaling",    "attention_factor", "axes"};
-    inspect_facts facts = inspect_facts_of(type);
-    if (facts.frequencies) {
-        const posenc_spec *spec = posenc_frequencies_spec(facts.frequencies);
+    posenc_layer_facts facts;
+    posenc_frequencies *frequencies = inspect_frequencies(type, &facts);
+    if (frequencies) {
+        const posenc_spec *spec = posenc_frequencies_spec(frequencies);
         json_integer("head_dim", (int64_t)spec->head_dim);
         json_integer("rotary_dim", (int64_t)spec->rotary_dim);
         json_integer("rotary_start", (int64_t)spec->rotary_start);
         json_string("pairing", posenc_pairing_name(spec->pairing));
         json_number("base", spec->base);
         put_scaling(type->spec.scaling);
+        json_number("attention_factor",
+                    posenc_frequencies_attention_factor(frequencies, POSENC_MODE_EXACT));
+        json_integer("max_positions", (int64_t)type->spec.max_positions);
         put_facts(&facts);
         put_axes(type->spec.axes);
-        json_number("softmax_factor", type->softmax_factor
-                                          ? posenc_frequencies_softmax_factor(facts.frequencies)
-                                          : 1.0);
+        json_number("softmax_factor",
+                    type->softmax_factor ? posenc_frequencies_softmax_factor(frequencies) : 1.0);
         json_boolean("output_half", type->output_half);
         json_boolean("norm_plus_one", type->norm_plus_one);
         json_boolean("conjugate", type->conjugate);
@@ -119,7 +119,7 @@ static void put_spec(const posenc_layer_type *type) {
     }
     if (type->kind == POSENC_ENCODING_ALIBI)
         json_number("max_bias", type->max_bias);
-    inspect_facts_free(&facts);
+    posenc_frequencies_destroy(frequencies);
 }
 
 static void put_values(const posenc_layer_type *type) {

@@ -1,5 +1,4 @@
 /* The page of posenc inspect, for people: 80 columns. SPDX-License-Identifier: MIT */
-#include "inspect_facts.h"
 #include "inspect_output.h"
 #include "output.h"
 
@@ -95,42 +94,45 @@ static void put_axes(const posenc_axes *axes) {
     put_line("axes", text);
 }
 
-static void put_facts(const posenc_layer_type *type, const inspect_facts *facts) {
+static void put_facts(const posenc_layer_type *type, const posenc_frequencies *frequencies,
+                      const posenc_layer_facts *facts) {
     char text[256];
-    size_t pairs = posenc_frequencies_pairs(facts->frequencies);
-    put_head(posenc_frequencies_spec(facts->frequencies));
-    put_pairs(posenc_frequencies_spec(facts->frequencies));
+    put_head(posenc_frequencies_spec(frequencies));
+    put_pairs(posenc_frequencies_spec(frequencies));
     if (type->output_half)
         put_line("", "the rotated channels are written in halves: only q . k is kept");
     if (type->conjugate)
         put_line("", "turned by the negative angle");
     if (type->spec.axes)
         put_axes(type->spec.axes);
-    number_text(posenc_frequencies_attention_factor(facts->frequencies, POSENC_MODE_EXACT), text);
+    number_text(posenc_frequencies_attention_factor(frequencies, POSENC_MODE_EXACT), text);
     put_line("attention factor", text);
     if (type->softmax_factor) {
-        number_text(posenc_frequencies_softmax_factor(facts->frequencies), text);
+        number_text(posenc_frequencies_softmax_factor(frequencies), text);
         put_line("softmax factor", text);
     }
-    snprintf(text, sizeof text, "%.6g to %.6g positions", facts->shortest, facts->longest);
+    snprintf(text, sizeof text, "%.6g to %.6g positions", facts->shortest_wavelength,
+             facts->longest_wavelength);
     put_line("wavelengths", text);
-    if (facts->trained) {
+    if (facts->trained_positions) {
         snprintf(text, sizeof text,
                  "%zu of %zu pairs complete no turn within %" PRIu64 " positions",
-                 facts->unfinished, pairs, facts->trained);
+                 facts->pairs_below_one_turn, facts->pairs, facts->trained_positions);
         put_line("slow pairs", text);
     }
-    if (facts->still) {
-        snprintf(text, sizeof text, "%zu of %zu pairs do not turn", facts->still, pairs);
+    if (facts->pairs_still) {
+        snprintf(text, sizeof text, "%zu of %zu pairs do not turn", facts->pairs_still,
+                 facts->pairs);
         put_line("still pairs", text);
     }
-    if (facts->first_f16 >= 0) {
+    if (facts->float32_visible_in_f16 >= 0) {
         snprintf(text, sizeof text, "differ from exact ones in float16 from position %" PRId64,
-                 facts->first_f16);
+                 facts->float32_visible_in_f16);
         put_line("float32 angles", text);
     }
-    if (facts->first_bf16 >= 0) {
-        snprintf(text, sizeof text, "and in bfloat16 from position %" PRId64, facts->first_bf16);
+    if (facts->float32_visible_in_bf16 >= 0) {
+        snprintf(text, sizeof text, "and in bfloat16 from position %" PRId64,
+                 facts->float32_visible_in_bf16);
         put_line("", text);
     }
 }
@@ -157,15 +159,16 @@ static void put_type(const posenc_layer_type *type, int alone) {
     else
         printf("%s: %s\n", type->name, kind);
     put_layers(type);
-    inspect_facts facts = inspect_facts_of(type);
-    if (facts.frequencies)
-        put_facts(type, &facts);
+    posenc_layer_facts facts;
+    posenc_frequencies *frequencies = inspect_frequencies(type, &facts);
+    if (frequencies)
+        put_facts(type, frequencies, &facts);
     if (type->invalid)
         put_line("no valid spec", type->invalid);
     if (type->value_count)
         printf("  where it is from:\n");
     put_values(type);
-    inspect_facts_free(&facts);
+    posenc_frequencies_destroy(frequencies);
     putchar('\n');
 }
 

@@ -46,12 +46,12 @@ names_missing_library() {
     grep -q 'libjson-c-dev' "$work/missing"
 }
 
-# run_tests WHAT FILES...: their TAP lines, with numbers that go on from ours.
-run_tests() {
+# run_tap WHAT SCRIPT ARGUMENTS...: its TAP lines, with numbers that go on from ours.
+run_tap() {
     what=$1
     shift
     status=0
-    "$env/bin/python" -m pytest -p no:cacheprovider -p no:terminal --tap-lines "$@" >"$work/tests" 2>&1 || status=$?
+    "$env/bin/python" "$@" >"$work/tests" 2>&1 || status=$?
     awk -v count="$count" '
     /^(not )?ok [0-9]+ - / { sub(/ok [0-9]+/, "ok " ++count) }
     /^1\.\.[0-9]+$/ || /^$/ { next }
@@ -62,8 +62,15 @@ run_tests() {
     count=$ran
     [ $status -eq 0 ] || {
         failed=$((failed + 1))
-        check "$what: pytest ends with status 0, not $status" false
+        check "$what: the tests end with status 0, not $status" false
     }
+}
+
+# run_tests WHAT FILES...: pytest's tests.
+run_tests() {
+    what=$1
+    shift
+    run_tap "$what" -m pytest -p no:cacheprovider -p no:terminal --tap-lines "$@"
 }
 
 # Only builds whose version says "cpu"; those of macOS have no other kind.
@@ -99,6 +106,7 @@ if install_torch >"$work/torch" 2>&1; then
     run_tests PyTorch "$tests/test_torch.py"
     check "transformers can be installed" "$env/bin/pip" install -q "transformers==$transformers_version"
     run_tests transformers "$tests/transformers"
+    run_tap "posenc inspect against transformers" "$source/tests/test_model_oracle.py" "$env/bin/posenc"
 elif [ -n "${POSENC_TORCH-}" ]; then
     check "PyTorch for CPUs can be installed" say_and_fail "$work/torch"
 else

@@ -2,11 +2,13 @@
 """posenc inspect and --config from outside: test_inspect.py PROGRAM. SPDX-License-Identifier: MIT"""
 import json
 import os
+import pickle
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
+import model_files
 import numpy as np
 import tap
 
@@ -25,7 +27,10 @@ MEMBERS = ["name", "kind", "head_dim", "rotary_dim", "rotary_start", "pairing", 
 def write(name, keys):
     path = Path(FOLDER.name) / name
     path.parent.mkdir(exist_ok=True)
-    path.write_text(keys if isinstance(keys, str) else json.dumps(keys))
+    if isinstance(keys, bytes):
+        path.write_bytes(keys)
+    else:
+        path.write_text(keys if isinstance(keys, str) else json.dumps(keys))
     return str(path)
 
 
@@ -151,6 +156,53 @@ def compare(*arguments, status):
     return json.loads(done.stdout) if status < 2 else done.stderr
 
 
+def test_what_is_no_model_is_named():
+    """Every kind of file, folder and name that people give by mistake: what it is, and what to do."""
+    header = json.dumps({"w": {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}}).encode()
+    weights = len(header).to_bytes(8, "little") + header + bytes(4)
+    lfs = "version https://git-lfs.github.com/spec/v1\noid sha256:abc\nsize 123\n"
+    files = { # name: content, what is said of it
+        "pytorch_model.bin": (pickle.dumps({"a": 1}), "pickle of PyTorch: name the config.json"),
+        "model.pt": (b"PK\3\4" + bytes(40), "an archive (PyTorch"), "README.md": ("# A model\n", "a text that is no JSON"),
+        "empty.bin": ("", "an empty file"), "empty.json": ("", "an empty file"), "blank.json": (" \n", "an empty file"),
+        "words.json": ("this is not json\n", "a text that is no JSON"), "page.json": ("\n<!DOCTYPE html>", "a text that is no"),
+        "page.gguf": ("<!DOCTYPE html>", "a web page"), "lfs.gguf": (lfs, "git lfs pull"), "lfs.json": (lfs, "git lfs pull"),
+        "wide.json": ("{}".encode("utf-16"), "UTF-16"), "x.npy": (b"\x93NUMPY\1\0", "posenc compare"),
+        "old.bin": (b"lmgg" + bytes(9), "GGML, which came before GGUF"), "x.h5": (b"\x89HDF\r\n", "HDF5"),
+        "x.onnx": (b"\x08\x07\x12\x04", "binary data of an unknown kind"), "gguf.json": (b"GGUF" + bytes(9), "ends in .json"),
+        "weights.bin": (weights, "safetensors under another name"), "broken.json": ('{"a" 1}', "at byte 5"),
+        "list.json": ("[1]", "an object"), "alone/m.safetensors": (weights, "config.json beside it"),
+        "tokenizer.json": ({"version": "1.0", "added_tokens": [], "model": {"vocab": {}}}, "not a tokenizer.json"),
+        "tokenizer_config.json": ({"tokenizer_class": "LlamaTokenizer"}, "not a tokenizer_config.json"),
+        "generation_config.json": ({"_from_model_config": True, "bos_token_id": 1}, "not a generation_config.json"),
+        "preprocessor_config.json": ({"image_processor_type": "X"}, "not a preprocessor_config.json"),
+        "feature.json": ({"feature_extractor_type": "X"}, "not a preprocessor_config.json"),
+        "processor.json": ({"processor_class": "X"}, "not a processor's file"),
+        "lora/adapter_config.json": ({"peft_type": "LORA"}, "base_model_name_or_path"),
+        "sd/model_index.json": ({"_class_name": "X", "_diffusers_version": "0.1"}, "a pipeline of diffusers"),
+        "index.json": ({"weight_map": {}}, "an index of weights"),
+        "kinds/notes.txt": ("", None),
+    }
+    paths = {name: write(name, content) for name, (content, _) in files.items()}
+    for name, (_, told) in files.items():
+        if told:
+            error = run("inspect", paths[name], status=2)
+            assert told in error and error.count(paths[name]) == 1, f"{name}: {error}"
+    for name, told in {
+            "kinds": "hold config.json, params.json, a GGUF or safetensors", "lora": "not only an adapter",
+            "sd": "name the folder of a part of it", "missing.json": "a file that is there: No such file",
+            "missing/dir/x": "a file or a folder that is there"}.items():
+        error = run("inspect", Path(FOLDER.name) / name, status=2)
+        assert told in error, f"{name}: {error}"
+    stores = {**os.environ, "HF_HUB_CACHE": FOLDER.name, "OLLAMA_MODELS": FOLDER.name}
+    for name, told in {
+            "https://huggingface.co/org/m": "nothing is downloaded", "hf.co/org/m": "nothing is downloaded",
+            "org/no-such-model": "org/model in the Hugging Face cache", "no-such-model:7b": "name[:tag] in Ollama's store",
+            "no-such.gguf": "a file that is there", "~/m": "a file or a folder that is there", "": "a file or a folder"}.items():
+        done = subprocess.run([PROGRAM, "inspect", name], capture_output=True, text=True, env=stores)
+        assert done.returncode == 2 and told in done.stderr, f"{name}: {done.returncode} {done.stderr}"
+
+
 def test_models_are_compared():
     llama = write("llama.json", {**LLAMA, "rope_theta": 500000})
     paper = write("paper.json", {**LLAMA, "rope_theta": 500000, "model_type": "cohere"})
@@ -177,6 +229,28 @@ def test_dynamic_models_are_compared_at_a_length():
     plain = write("plain.json", LLAMA)
     assert compare(dynamic, plain, status=0)["verdict"] == "equal" # at its own maximum nothing has grown
     assert compare(dynamic, plain, "--seq-len", 16384, status=1)["verdict"] == "different"
+
+
+def test_a_gguf_of_50_gb_takes_little():
+    """150,000 tokens and a tensor of 45 GB, in a file with a hole: peak memory, read by the kernel's own count."""
+    dims = [("llama.attention.head_count", "uint32", 8), ("llama.embedding_length", "uint32", 1024),
+            ("llama.block_count", "uint32", 4), ("llama.context_length", "uint32", 4096), ("llama.rope.freq_base", "float32", 10000.0)]
+    tokens = [("tokenizer.ggml.tokens", "array", ("string", ["token"] * 150000)),
+              ("tokenizer.ggml.scores", "array", ("float32", [0.0] * 150000))]
+    path = write("large.gguf", model_files.gguf(keys=[("general.architecture", "string", "llama"), *tokens, *dims],
+                                                tensors=[("large", [45 * 2**23, 32], 0, b"")]))
+    try:
+        os.truncate(path, 50 * 10**9)
+    except OSError as error:
+        return f"no room for a sparse file: {error}"
+    # Linux counts the memory of the process that starts another as that one's too, so a small one starts it.
+    starter = "import os, sys; print(os.wait4(os.spawnv(os.P_NOWAIT, sys.argv[1], sys.argv[1:]), 0)[1:])"
+    done = subprocess.run([sys.executable, "-S", "-c", starter, PROGRAM, "inspect", path], capture_output=True, text=True)
+    assert done.returncode == 0 and done.stdout.splitlines()[-1].startswith("(0, "), done.stdout + done.stderr
+    used = int(done.stdout.split("ru_maxrss=")[1].split(",")[0])
+    if b"asan" not in Path(PROGRAM).read_bytes(): # the sanitizer needs memory of its own
+        assert used < 64 * 1024, f"{used} KiB"
+    return None
 
 
 def test_every_real_file_is_inspected():

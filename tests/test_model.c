@@ -62,6 +62,22 @@ static void layers_by_pattern_and_by_list(void **state) {
         {"{\"model_type\":\"granite_swa\"," DIMS(
              "4") ",\"layer_rope_theta\":[10000,0,10000,500000]}",
          "theta_10000 rope 0 2; sliding_attention none 1; theta_500000 rope 3; "},
+        {"{\"model_type\":\"muse_spark_text\"," DIMS("6") ",\"layer_rope_theta\":[0,7,7,0,7,7]}",
+         "sliding_attention none 0 3; theta_7 rope 1-2 4-5; "},
+        {"{\"model_type\":\"flint\"," DIMS("8") "}",
+         "full_attention none 0-1 5 7; sliding_attention rope 2-4 6; "},
+        {"{\"model_type\":\"lfm3\"," DIMS("5") "}",
+         "conv none 0-1 3; full_attention rope 2; sliding_attention rope 4; "},
+        {"{\"model_type\":\"qwen4_exp_text\"," DIMS("4") "}",
+         "linear_attention none 0-2; indexed_attention rope 3; "},
+        {"{\"model_type\":\"beam\"," DIMS("3") "}",
+         "sliding_attention rope 0-1; full_attention none 2; "},
+        {"{\"model_type\":\"mllama_text_model\"," DIMS("6") "}",
+         "self_attention rope 0-2 4-5; cross_attention none 3; "},
+        {"{\"model_type\":\"mllama_text_model\"," DIMS("4") ",\"cross_attention_layers\":[0,2]}",
+         "cross_attention none 0 2; self_attention rope 1 3; "},
+        {"{\"model_type\":\"molmo2_text\"," DIMS("4") ",\"rope_scaling_layers\":[1]}",
+         "unscaled rope 0 2-3; scaled rope 1; "},
         {"{\"model_type\":\"gemma2\"," DIMS("4") "}", "all rope 0-3; "},
         {"{\"model_type\":\"lfm2\"," DIMS("4") ",\"full_attn_idxs\":[1,3]}",
          "conv none 0 2; full_attention rope 1 3; "},
@@ -151,6 +167,18 @@ static const spec_case specs[] = {
      "full_attention", 512, 512, 0, "half", 1000000, "proportional"},
     {"{\"model_type\":\"mimo_v2_flash\",\"num_hidden_layers\":6,\"num_attention_heads\":64,\"head_dim\":192,\"swa_rope_theta\":10000,\"rope_theta\":5000000}",
      "sliding_attention", 192, 64, 0, "half", 10000, "default"},
+    {"{\"model_type\":\"dots3_note_text\",\"num_hidden_layers\":4,\"rope_theta\":90000}",
+     "sliding_attention", 256, 64, 192, "interleaved", 50000, "default"},
+    {"{\"model_type\":\"dots3_note_text\",\"num_hidden_layers\":4,\"rope_theta\":90000}",
+     "indexed_attention", 192, 64, 128, "interleaved", 90000, "default"},
+    {"{\"model_type\":\"molmo2_text\",\"num_hidden_layers\":3,\"rope_scaling_layers\":[1],"
+     "\"rope_parameters\":{\"rope_type\":\"linear\",\"rope_theta\":7,\"factor\":8}}",
+     "unscaled", 128, 128, 0, "half", 7, "default"},
+    {"{\"model_type\":\"molmo2_text\",\"num_hidden_layers\":3,\"rope_scaling_layers\":[1],"
+     "\"rope_parameters\":{\"rope_type\":\"linear\",\"rope_theta\":7,\"factor\":8}}",
+     "scaled", 128, 128, 0, "half", 7, "linear"},
+    {"{\"model_type\":\"deepseek_v4\",\"num_hidden_layers\":4}", "heavily_compressed_attention",
+     512, 64, 448, "interleaved", 160000, "default"},
     {"{\"model_type\":\"deepseek_v4\",\"num_hidden_layers\":4,\"num_attention_heads\":64,\"head_dim\":512,\"qk_rope_head_dim\":64,"
      "\"max_position_embeddings\":1048576,\"rope_scaling\":{\"type\":\"yarn\",\"factor\":16,\"original_max_position_embeddings\":65536}}",
      "compressed_sparse_attention", 512, 64, 448, "interleaved", 160000, "yarn"},
@@ -451,6 +479,101 @@ static void norms_with_a_weight_less_one_are_told(void **state) {
     }
 }
 
+/* MiMo-V2-Flash: sliding layers have twice the heads of k. */
+static void sliding_layers_have_heads_of_their_own(void **state) {
+    (void)state;
+    posenc_model *model = model_of(
+        "{\"model_type\":\"mimo_v2_flash\",\"num_hidden_layers\":6,\"num_attention_heads\":64,"
+        "\"num_key_value_heads\":4,\"swa_num_attention_heads\":32,\"swa_num_key_value_heads\":8}");
+    const posenc_layer_type *full = type_of(model, "full_attention");
+    const posenc_layer_type *sliding = type_of(model, "sliding_attention");
+    assert_int_equal(full->heads, 64);
+    assert_int_equal(full->kv_heads, 4);
+    assert_int_equal(sliding->heads, 32);
+    assert_int_equal(sliding->kv_heads, 8);
+    posenc_model_free(model);
+}
+
+static void pairs_alternate_between_rows_and_columns(void **state) {
+    (void)state;
+    posenc_model *model = model_of("{\"model_type\":\"neomme\",\"num_hidden_layers\":2}");
+    const posenc_axes *axes = type_of(model, "sliding_attention")->spec.axes;
+    assert_non_null(axes);
+    assert_int_equal(axes->count, 2);
+    assert_int_equal(axes->order, POSENC_AXES_ALTERNATING);
+    assert_int_equal(axes->exponents, POSENC_EXPONENTS_WHOLE);
+    posenc_model_free(model);
+}
+
+static const double two_pi = 6.283185307179586477;
+
+/* Two pairs of base 10000 and a trained length between their turns; frequencies are 1 and 1/100. */
+static void facts_of_two_pairs(void **state) {
+    (void)state;
+    posenc_model *model = model_of(
+        "{\"model_type\":\"llama\",\"head_dim\":4,\"num_attention_heads\":1,\"rope_theta\":10000,"
+        "\"max_position_embeddings\":800,\"rope_scaling\":{\"type\":\"yarn\",\"factor\":2,"
+        "\"original_max_position_embeddings\":400}}");
+    posenc_layer_type type = *type_of(model, "all");
+    posenc_frequencies *frequencies;
+    posenc_layer_facts facts = POSENC_LAYER_FACTS_INIT;
+    posenc_error error;
+    posenc_scaling none = *type.spec.scaling;
+    none.type = POSENC_SCALING_DEFAULT;
+    posenc_spec plain = {.size = sizeof plain, .head_dim = 4, .pairing = POSENC_PAIRING_HALF};
+    assert_int_equal(posenc_frequencies_create(&plain, 1, &frequencies, NULL, &error), POSENC_OK);
+    type.spec.scaling = &none;
+    assert_int_equal(posenc_layer_facts_of(&type, frequencies, &facts, &error), POSENC_OK);
+    assert_int_equal(facts.pairs, 2);
+    assert_int_equal(facts.trained_positions, 400);
+    assert_true(facts.shortest_wavelength == two_pi);
+    assert_true(fabs(facts.longest_wavelength - 100 * two_pi) < 1e-9);
+    assert_int_equal(facts.pairs_still, 0);
+    assert_int_equal(facts.pairs_below_one_turn, 1); /* 628 positions */
+    posenc_layer_facts before = facts;
+    assert_int_equal(posenc_layer_facts_of(NULL, frequencies, &facts, &error), POSENC_NULL_POINTER);
+    assert_int_equal(posenc_layer_facts_of(&type, NULL, &facts, &error), POSENC_NULL_POINTER);
+    assert_int_equal(posenc_layer_facts_of(&type, frequencies, NULL, &error), POSENC_NULL_POINTER);
+    facts.size = 0;
+    assert_int_equal(posenc_layer_facts_of(&type, frequencies, &facts, &error),
+                     POSENC_OUT_OF_RANGE);
+    before.size = 0;
+    assert_memory_equal(&before, &facts, sizeof facts);
+    posenc_frequencies_destroy(frequencies);
+    posenc_model_free(model);
+}
+
+/* A pair that stands still counts apart; nothing is said of turns where no length is known. */
+static void facts_of_a_still_pair(void **state) {
+    (void)state;
+    static const double inv_freq[] = {0.5, 0.0};
+    posenc_scaling custom = {.size = sizeof custom,
+                             .type = POSENC_SCALING_CUSTOM,
+                             .inv_freq = inv_freq,
+                             .inv_freq_dtype = POSENC_F64,
+                             .inv_freq_count = 2};
+    posenc_layer_type type = {.kind = POSENC_ENCODING_ROPE};
+    posenc_frequencies *frequencies;
+    posenc_layer_facts facts = POSENC_LAYER_FACTS_INIT;
+    posenc_error error;
+    type.spec = (posenc_spec){.size = sizeof type.spec,
+                              .head_dim = 4,
+                              .pairing = POSENC_PAIRING_HALF,
+                              .scaling = &custom};
+    assert_int_equal(posenc_frequencies_create(&type.spec, 1, &frequencies, NULL, &error),
+                     POSENC_OK);
+    assert_int_equal(posenc_layer_facts_of(&type, frequencies, &facts, &error), POSENC_OK);
+    assert_int_equal(facts.pairs_still, 1);
+    assert_int_equal(facts.pairs_below_one_turn, 0);
+    assert_int_equal(facts.trained_positions, 0);
+    assert_true(facts.shortest_wavelength == 2 * two_pi);
+    assert_true(facts.longest_wavelength == 2 * two_pi);
+    assert_int_equal(facts.float32_visible_in_f16,
+                     -1); /* halves of positions below 2^18 are exact */
+    assert_int_equal(facts.float32_visible_in_bf16, -1);
+    posenc_frequencies_destroy(frequencies);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(layers_by_pattern_and_by_list),
@@ -462,6 +585,10 @@ int main(void) {
         cmocka_unit_test(a_wrong_encoding_is_told_by_its_type),
         cmocka_unit_test(wrong_types_anywhere),
         cmocka_unit_test(norms_with_a_weight_less_one_are_told),
+        cmocka_unit_test(sliding_layers_have_heads_of_their_own),
+        cmocka_unit_test(pairs_alternate_between_rows_and_columns),
+        cmocka_unit_test(facts_of_two_pairs),
+        cmocka_unit_test(facts_of_a_still_pair),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

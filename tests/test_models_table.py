@@ -25,7 +25,7 @@ WORDS = {
     "format": ["config", "gguf"],
     "kind": [*KINDS, "parts"],
     "pairing": ["half", "interleaved", "-"],
-    "axes": ["chunked", "interleaved", "ernie", "grid", "strided", "special", "-"],
+    "axes": ["chunked", "interleaved", "ernie", "grid", "strided", "alternating", "special", "-"],
     "stored": ["permuted", "-"],
     "norm": ["before", "after", "-"],
 }
@@ -34,8 +34,8 @@ RULES = {"mla-softmax", "output-half", "norm-plus-one", "no-magnitude", "su-yarn
 PATTERNS = {
     "when": r"([\w.]+=[\w*]+:(" + "|".join(KINDS) + r")(/\w+){0,2})( [\w.]+=[\w*]+:(" + "|".join(KINDS) + r")(/\w+){0,2})*",
     "rotary": r"whole|part|mla|trailing|clvp|key:\w+",
-    "cycle": r"-?(?:[FSLCHK]+:)?[FSLCHK]+(?:\|[FSLCHK])?(?:@\w+)?",
-    "bases": r"@lists|\w+(=\w+(\+scaling)?)?( \w+(=\w+(\+scaling)?)?)*",
+    "cycle": r"-?(?:[FSLCHKIV]+:)?[FSLCHKIV]+(?:\|[FSLCHKIV])?(?:@\w+)?",
+    "bases": r"@lists|\w+(=[\w.]+(\+scaling)?)?( \w+(=[\w.]+(\+scaling)?)?)*",
     "nope": r"@\w+(,\w+)?|every:\d|\w+(\?\w+)?",
     "bias": r"yes|no|\w+",
 }

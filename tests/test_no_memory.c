@@ -93,6 +93,25 @@ static void models_survive_every_shortage(void **state) {
     assert_survives(model, 100, nothing_to_look_at);
 }
 
+static posenc_status facts(posenc_error *error) {
+    const posenc_layer_facts start = POSENC_LAYER_FACTS_INIT;
+    const posenc_layer_type type = {.kind = POSENC_ENCODING_ROPE};
+    posenc_layer_facts made = start;
+    posenc_frequencies *frequencies;
+    posenc_status status = make_frequencies(&frequencies, error);
+    if (!status)
+        status = posenc_layer_facts_of(&type, frequencies, &made, error);
+    if (status)
+        assert_memory_equal(&made, &start, sizeof made);
+    posenc_frequencies_destroy(frequencies);
+    return status;
+}
+
+static void facts_survive_every_shortage(void **state) {
+    (void)state;
+    assert_survives(facts, 2, nothing_to_look_at);
+}
+
 /* ---- What allocates nothing ---- */
 
 static posenc_status sinusoidal(posenc_error *error) {
@@ -284,6 +303,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rope_survives_every_shortage),
         cmocka_unit_test(models_survive_every_shortage),
+        cmocka_unit_test(facts_survive_every_shortage),
         cmocka_unit_test(sinusoidal_tables_allocate_nothing),
         cmocka_unit_test(alibi_allocates_nothing),
         cmocka_unit_test(rows_and_rotations_allocate_nothing),

@@ -576,4 +576,22 @@ MUTANTS = [
      "    if (cache)\n        return penc_path_join(cache, NULL);\n", ""),
     ("tags of Ollama ignored", "src/formats/model_names.c", '*tag = colon ? colon + 1 : "latest";', '*tag = "latest";'),
     ("later parts of a split GGUF count", "src/formats/model_path.c", 'strncmp(part + 1, "00001", 5) != 0;', "0;"),
+
+    # What files are not
+    ("an adapter taken for a configuration", "src/formats/file_kind.c", '{"peft_type", PENC_WANTED', '{"peft_typ", PENC_WANTED'),
+    ("empty files are text", "src/formats/file_kind.c", "    if (!count)\n        return", "    if (0)\n        return"),
+    ("text that is no JSON is read on", "src/formats/file_kind.c", 'strchr("{[", bytes[first])', 'strchr("{[t", bytes[first])'),
+    ("any name may be in a store", "src/formats/model_path.c", 'if (strstr(name, "://"))', 'if (0)'),
+
+    # Models
+    ("sliding layers have the heads of the others", "src/model/rope_spec.c", 'if (strstr(type->type.name, "sliding")) {\n        const',
+     "if (0) {\n        const"),
+    ("the rule's lists of layers unread", "src/model/layer_names.c", "penc_config_find(config, members[i][0]).value;",
+     "penc_config_find_in_file(config, members[i][0]).value;"),
+    ("alternating axes have a ladder each", "src/model/rope_spec.c", "axes->order = POSENC_AXES_ALTERNATING;",
+     "axes->exponents = POSENC_EXPONENTS_OWN;"),
+    ("turns within the extended length", "src/model/layer_facts.c", "? scaling->original_max_positions", "? type->spec.max_positions"),
+    ("still pairs turn", "src/model/layer_facts.c", "facts->pairs_still++;\n            continue;", "continue;"),
+    ("float32 shows a position late", "src/model/layer_facts.c", "facts->float32_visible_in_f16 = first + i;",
+     "facts->float32_visible_in_f16 = first + i + 40;"),
 ]

@@ -106,6 +106,37 @@ typedef struct posenc_layer_type {
     size_t value_count;
 } posenc_layer_type;
 
+/* What follows from the spec of a layer type that rotates. Start from POSENC_LAYER_FACTS_INIT. */
+typedef struct posenc_layer_facts {
+    size_t size;  /* sizeof(posenc_layer_facts) */
+    size_t pairs; /* rotary_dim / 2 */
+    uint64_t
+        trained_positions; /* before an extension: the scaling's original length, else the spec's
+                                   max_positions; 0: not known */
+    /* Positions that a full turn takes, of the fastest and the slowest pair that turns; 0: none turns. */
+    double shortest_wavelength, longest_wavelength;
+    size_t pairs_still; /* whose frequency is 0 */
+    size_t
+        pairs_below_one_turn; /* that turn, but not once within trained_positions; 0 if that is not known */
+    /* The first position whose cos or sin moves by more than half a unit of float16 (bfloat16) numbers just
+     * below 1, times the attention factor, if the angle is formed in float32 (POSENC_MODE_FLOAT32) and not
+     * exactly; every axis is at that position. -1: none below POSENC_FACTS_LAST_POSITION. */
+    int64_t float32_visible_in_f16, float32_visible_in_bf16;
+} posenc_layer_facts;
+
+enum { POSENC_FACTS_LAST_POSITION = 1 << 18 };
+
+#define POSENC_LAYER_FACTS_INIT                                                                    \
+    { sizeof(posenc_layer_facts), 0, 0, 0.0, 0.0, 0, 0, -1, -1 }
+
+/* The facts of a type, with frequencies that were made of its spec, for whatever length. Takes some
+ * milliseconds to a second: rows are compared position by position. Fails with NULL_POINTER, OUT_OF_RANGE (a
+ * struct without its size) or OUT_OF_MEMORY; *facts is then as it was. */
+POSENC_API POSENC_CHECKED posenc_status posenc_layer_facts_of(const posenc_layer_type *type,
+                                                              const posenc_frequencies *frequencies,
+                                                              posenc_layer_facts *facts,
+                                                              posenc_error *error);
+
 typedef struct posenc_model posenc_model;
 
 /* Reads the model at `path`: a config.json (or any JSON file of that kind), a params.json of Meta or Mistral,

@@ -4,12 +4,9 @@ from __future__ import annotations
 import json
 import os
 
-import numpy as np
-
 from . import _core
-from ._words import AXIS_EXPONENTS, AXIS_ORDERS, LAYOUTS, path_bytes
+from ._words import AXIS_EXPONENTS, AXIS_ORDERS, path_bytes
 
-LAST_POSITION, BLOCK = 1 << 18, 256
 ARGUMENTS = {"rope_theta": "base"}  # of RopeSpec, where a file's word is another
 
 
@@ -49,43 +46,8 @@ def inspect(config):
     Raises OSError (FileNotFoundError and the like) or ValueError; nothing is printed.
     """
     told = open_model(config).describe()
-    for entry in told["layer_types"]:
-        if "frequencies" in entry:
-            entry.update(facts_of(entry, entry.pop("frequencies")))
     named = isinstance(config, (str, bytes, os.PathLike))
     return {"path": os.fsdecode(config) if named else None, **told}
-
-
-def facts_of(entry, made):
-    """What follows from a spec: its wavelengths, and where float32 angles begin to show."""
-    length = entry["max_positions"]
-    trained = entry["scaling"].get("original_max_position_embeddings", length)
-    inv_freq = np.abs(made.inv_freq(0))
-    waves = 2 * np.pi / inv_freq[inv_freq > 0]
-    scale = abs(made.attention_factor(0))
-    return {
-        "attention_factor": made.attention_factor(0),
-        "shortest_wavelength": float(waves.min(initial=np.inf)) if waves.size else 0.0,
-        "longest_wavelength": float(waves.max(initial=0.0)),
-        "pairs": made.pairs,
-        "pairs_still": made.pairs - waves.size,
-        "pairs_below_one_turn": int((waves > trained).sum()) if trained else 0,
-        "trained_positions": trained,
-        "float32_visible_in_f16_from": first_visible(made, 2.0 ** -12 * scale),
-        "float32_visible_in_bf16_from": first_visible(made, 2.0 ** -9 * scale)}
-
-
-def first_visible(made, limit):
-    """The first position where an angle formed in float32 moves cos or sin by more than `limit`; None: none."""
-    for first in range(0, LAST_POSITION, BLOCK):
-        positions = np.tile(np.arange(first, first + BLOCK), made.spec()[7])
-        exact, rounded = rows = np.empty((2, BLOCK, 2 * made.pairs), np.float32)
-        for mode, out in enumerate(rows):
-            _core.angles(made, positions, out, None, LAYOUTS.index("cos-sin"), mode, True, 1)
-        worst = np.abs(exact.astype(np.float64) - rounded).max(axis=1)
-        if (worst > limit).any():
-            return first + int((worst > limit).argmax())
-    return None
 
 
 def listed(types):

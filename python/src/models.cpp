@@ -109,6 +109,29 @@ std::unique_ptr<frequencies> frequencies_of(const posenc_layer_type &type) {
     return result;
 }
 
+nb::object position(int64_t number) {
+    return number < 0 ? nb::none() : nb::object(nb::int_(number));
+}
+
+void put_facts(nb::dict &all, const posenc_layer_type &type, const posenc_frequencies *made) {
+    posenc_layer_facts facts = POSENC_LAYER_FACTS_INIT;
+    posenc_error error;
+    posenc_status status;
+    {
+        nb::gil_scoped_release without;
+        status = posenc_layer_facts_of(&type, made, &facts, &error);
+    }
+    check(status, error);
+    all["shortest_wavelength"] = facts.shortest_wavelength;
+    all["longest_wavelength"] = facts.longest_wavelength;
+    all["pairs"] = facts.pairs;
+    all["pairs_still"] = facts.pairs_still;
+    all["pairs_below_one_turn"] = facts.pairs_below_one_turn;
+    all["trained_positions"] = facts.trained_positions;
+    all["float32_visible_in_f16_from"] = position(facts.float32_visible_in_f16);
+    all["float32_visible_in_bf16_from"] = position(facts.float32_visible_in_bf16);
+}
+
 /* The members that the other kinds do not have are None there. */
 void put_spec(nb::dict &all, const posenc_layer_type &type) {
     std::unique_ptr<frequencies> f = frequencies_of(type);
@@ -134,7 +157,9 @@ void put_spec(nb::dict &all, const posenc_layer_type &type) {
     all["output_half"] = type.output_half != 0;
     all["norm_plus_one"] = type.norm_plus_one != 0;
     all["conjugate"] = type.conjugate != 0;
-    all["frequencies"] = nb::cast(std::move(f));
+    all["attention_factor"] =
+        real(posenc_frequencies_attention_factor(f->made.get(), POSENC_MODE_EXACT));
+    put_facts(all, type, f->made.get());
 }
 
 nb::list values_of(const posenc_layer_type &type) {
@@ -185,8 +210,7 @@ nb::list warnings_of(const model &m) {
     return all;
 }
 
-/* What `posenc inspect --json` prints, without the path; in place of what follows from a spec its
- * `frequencies`. */
+/* What `posenc inspect --json` prints, without the path. */
 nb::dict describe(const model &m) {
     const posenc_model *made = m.made.get();
     nb::dict all;

@@ -28,6 +28,7 @@ enum { PENC_FIND_INDEX, PENC_FIND_MODEL, PENC_FIND_SAFETENSORS, PENC_FIND_GGUF, 
 typedef struct penc_findings {
     char *names[PENC_FINDS];
     size_t counts[PENC_FINDS];
+    int is_adapter, is_pipeline; /* there is an adapter_config.json, a model_index.json */
 } penc_findings;
 
 /* Of a split GGUF only the first part counts: NAME-00001-of-00003.gguf. */
@@ -83,6 +84,8 @@ static posenc_status penc_list_folder(const char *folder, penc_findings *finding
     }
     for (struct dirent *entry = readdir(list); entry && !status; entry = readdir(list)) {
         int kind = penc_finding_of(entry->d_name);
+        findings->is_adapter |= strcmp(entry->d_name, "adapter_config.json") == 0;
+        findings->is_pipeline |= strcmp(entry->d_name, "model_index.json") == 0;
         if (kind >= 0 && !penc_note_finding(findings, kind, entry->d_name))
             status = penc_path_no_memory(error);
     }
@@ -124,7 +127,7 @@ static posenc_status penc_take_weights(const char *folder, const penc_findings *
 
 static posenc_status penc_resolve_folder(const char *folder, penc_model_path *path,
                                          posenc_error *error) {
-    penc_findings findings = {{NULL}, {0}};
+    penc_findings findings = {0};
     posenc_status status = penc_take_config(folder, "config.json", path, error);
     if (!status)
         status = penc_take_config(folder, "params.json", path, error);
@@ -136,9 +139,14 @@ static posenc_status penc_resolve_folder(const char *folder, penc_model_path *pa
         free(findings.names[kind]);
     if (status || path->config || path->weights)
         return status;
-    status = penc_fail(error, POSENC_FORMAT, "folder",
-                       path->many_weights ? "have one GGUF or safetensors file: name the one meant"
-                                          : "hold config.json, params.json, a GGUF or safetensors");
+    status = penc_fail(
+        error, POSENC_FORMAT, "folder",
+        path->many_weights    ? "have one GGUF or safetensors file: name the one meant"
+        : findings.is_adapter ? "hold a model, not only an adapter: name the model that its "
+                                "adapter_config.json calls base_model_name_or_path"
+        : findings.is_pipeline
+            ? "hold a model, not a pipeline of diffusers: name the folder of a part of it"
+            : "hold config.json, params.json, a GGUF or safetensors");
     penc_fail_file(error, folder);
     return status;
 }
@@ -171,6 +179,29 @@ static posenc_status penc_resolve_file(const char *name, penc_model_path *path,
 
 /* ---- Names ---- */
 
+/* What to do about a name that is nowhere, by its form. Nothing is ever downloaded. */
+static const char *penc_what_to_name(const char *name) {
+    static const char *const endings[] = {".json", ".gguf", ".safetensors", ".bin", ".pt", ".pth"};
+    static const char *const hosts[] = {"hf.co/", "huggingface.co/", "www.", "ollama.com/"};
+    if (strstr(name, "://"))
+        return "be on this machine: nothing is downloaded; fetch its config.json and name that";
+    for (size_t i = 0; i < sizeof hosts / sizeof *hosts; i++) {
+        if (strncmp(name, hosts[i], strlen(hosts[i])) == 0)
+            return "be on this machine: nothing is downloaded; fetch its config.json and name that";
+    }
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+        if (penc_name_ends_with(name, endings[i]))
+            return "be a file that is there";
+    }
+    const char *slash = strchr(name, '/');
+    if (!*name || strchr("/.~", *name) || (slash && strchr(slash + 1, '/')))
+        return "be a file or a folder that is there";
+    if (slash)
+        return "be a file, a folder, org/model in the Hugging Face cache, or namespace/name in Ollama's "
+               "store; nothing is downloaded: fetch its config.json and name that";
+    return "be a file, a folder, org/model in the Hugging Face cache, or name[:tag] in Ollama's store";
+}
+
 static posenc_status penc_resolve_name(const char *name, penc_model_path *path,
                                        posenc_error *error) {
     char *found;
@@ -188,10 +219,7 @@ static posenc_status penc_resolve_name(const char *name, penc_model_path *path,
         path->weights = found;
         return POSENC_OK;
     }
-    return status ? status
-                  : penc_fail_system(error, ENOENT, "model",
-                                     "be a file, a folder, org/model in the Hugging Face cache, or "
-                                     "name[:tag] in Ollama's store");
+    return status ? status : penc_fail_system(error, ENOENT, "model", penc_what_to_name(name));
 }
 
 posenc_status penc_model_path_resolve(const char *name, penc_model_path *path,

@@ -28,6 +28,8 @@ static const char *const penc_spellings[][PENC_SPELLINGS] = {
     {"layer_types", "layers_block_type"},
     {"sliding_window_pattern", "_sliding_window_pattern"},
     {"rope_local_base_freq", "swa_rope_theta", "local_rope_theta"},
+    {"rope_parameters.rope_theta",
+     "rope_theta"}, /* types that share a block's base, not its scaling */
 };
 
 const char *const *penc_key_spellings(const char *key) {

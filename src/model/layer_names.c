@@ -32,6 +32,10 @@ static const char *penc_letter_word(char letter) {
         return "heavily_compressed_attention";
     case 'K':
         return "compressed_sparse_attention";
+    case 'I':
+        return "indexed_attention";
+    case 'V':
+        return "conv";
     default:
         return "attention";
     }
@@ -73,7 +77,8 @@ static int penc_names_of_codes(posenc_model *model, json_object *list, const cha
     return count > 0;
 }
 
-static int penc_names_of_file(posenc_model *model) {
+/* Lists of the file; of those that name layers by number also the rule's. */
+static int penc_names_of_lists(posenc_model *model) {
     const penc_config *config = &model->config;
     static const char *const texts[] = {"layer_types", "block_types"};
     static const char *const members[][3] = {
@@ -82,6 +87,8 @@ static int penc_names_of_file(posenc_model *model) {
         {"linear_attn_config.full_attn_layers", "full_attention", "linear_attention"},
         {"hybrid_layer_ids", "hybrid", "linear_attention"},
         {"local_layer_ids", "hybrid_sliding", "hybrid"},
+        {"rope_scaling_layers", "scaled", "unscaled"},
+        {"cross_attention_layers", "cross_attention", "self_attention"},
     };
     static const char *const codes[][4] = {
         {"attn_type_list", "linear_attention", "full_attention", "full_attention"},
@@ -95,7 +102,7 @@ static int penc_names_of_file(posenc_model *model) {
             return 1;
     }
     for (size_t i = 0; i < sizeof members / sizeof *members; i++) {
-        json_object *list = penc_config_find_in_file(config, members[i][0]).value;
+        json_object *list = penc_config_find(config, members[i][0]).value;
         if (penc_json_is(list, json_type_array))
             return penc_names_of_members(model, list, members[i][1], members[i][2]);
     }
@@ -198,7 +205,7 @@ int penc_layer_names_make(posenc_model *model) {
         penc_arena_take(&model->arena, model->layer_count, sizeof *model->layer_names);
     if (!model->layer_names || !model->layer_count)
         return 0;
-    if (penc_names_of_file(model) || penc_names_of_cycle(model) || penc_names_of_bases(model))
+    if (penc_names_of_lists(model) || penc_names_of_cycle(model) || penc_names_of_bases(model))
         return 1;
     model->layer_names = NULL;
     return 0;

@@ -2,7 +2,7 @@
 #include "posenc/model.h"
 
 #include "base/fail.h"
-#include "formats/json_file.h"
+#include "formats/file_kind.h"
 #include "formats/model_path.h"
 #include "model/gguf_config.h"
 #include "model/language_part.h"
@@ -62,13 +62,25 @@ static posenc_status penc_read_gguf(posenc_model *model, const char *path) {
 
 /* Where there is no configuration, only a GGUF file tells by itself. */
 static posenc_status penc_read_weights(posenc_model *model, const char *path) {
-    if (!path)
-        return penc_fail(model->config.error, POSENC_FORMAT, "path",
-                         "have a config.json or be a GGUF file");
-    if (strstr(path, ".safetensors"))
-        return penc_fail(model->config.error, POSENC_FORMAT, "path",
-                         "have a config.json beside it: weights do not say what they need");
-    return penc_read_gguf(model, path);
+    posenc_error *error = model->config.error;
+    if (strstr(path, ".safetensors")) {
+        penc_fail(error, POSENC_FORMAT, "file",
+                  "have a config.json beside it: weights do not say what they need");
+        penc_fail_file(error, path);
+        return POSENC_FORMAT;
+    }
+    posenc_status status = penc_expect_gguf(path, error);
+    return status ? status : penc_read_gguf(model, path);
+}
+
+static posenc_status penc_read_json(posenc_model *model, const char *path) {
+    posenc_error *error = model->config.error;
+    posenc_status status = penc_expect_json(path, error);
+    if (!status)
+        status = penc_json_read_file(path, &model->config.root, error);
+    if (!status)
+        status = penc_expect_config(model->config.root, path, error);
+    return status ? status : penc_read_config(model, NULL);
 }
 
 static posenc_model *penc_model_new(posenc_error *error) {
@@ -121,12 +133,8 @@ posenc_status posenc_model_open(const char *path, posenc_model **model, posenc_e
     posenc_status status = penc_model_path_resolve(path, &found, error);
     if (status)
         return penc_model_give(made, status, model);
-    if (found.config)
-        status = penc_json_read_file(found.config, &made->config.root, error);
-    if (!status && found.config)
-        status = penc_read_config(made, NULL);
-    else if (!status)
-        status = penc_read_weights(made, found.weights);
+    status =
+        found.config ? penc_read_json(made, found.config) : penc_read_weights(made, found.weights);
     penc_model_path_free(&found);
     return penc_model_give(made, status, model);
 }

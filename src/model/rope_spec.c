@@ -29,16 +29,29 @@ static void penc_note_size(const penc_config *config, penc_layer_type *type, con
         penc_add_number(config->arena, type, name, (double)size, found->source, found->place);
 }
 
+/* A number that sliding layers may have under a key of their own, "swa_" and KEY (MiMo, dots3). */
+static posenc_status penc_type_size(const penc_config *config, const penc_layer_type *type,
+                                    const char *key, uint64_t *size, penc_found *found) {
+    *size = 0;
+    if (strstr(type->type.name, "sliding")) {
+        const char *own = penc_arena_print(config->arena, "swa_%s", key);
+        posenc_status status = own ? penc_config_size(config, own, size, found) : POSENC_OK;
+        if (status || *size)
+            return status;
+    }
+    return penc_config_size(config, key, size, found);
+}
+
 posenc_status penc_attention_facts(const posenc_model *model, penc_layer_type *type) {
     const penc_config *config = &model->config;
     uint64_t heads = 0, kv_heads = 0, window = 0;
     penc_found found;
-    posenc_status status = penc_config_size(config, "num_attention_heads", &heads, &found);
+    posenc_status status = penc_type_size(config, type, "num_attention_heads", &heads, &found);
     if (status)
         return status;
     type->type.heads = (size_t)heads;
     penc_note_size(config, type, "heads", heads, &found);
-    status = penc_config_size(config, "num_key_value_heads", &kv_heads, &found);
+    status = penc_type_size(config, type, "num_key_value_heads", &kv_heads, &found);
     if (status)
         return status;
     type->type.kv_heads = found.value ? (size_t)kv_heads : (size_t)heads;
@@ -93,9 +106,9 @@ static posenc_status penc_head_dim(const penc_config *config, penc_layer_type *t
 static posenc_status penc_latent_dims(const penc_config *config, penc_layer_type *type) {
     uint64_t still = 0, rotary = 0;
     penc_found found_still, found_rotary;
-    posenc_status status = penc_config_size(config, "qk_nope_head_dim", &still, &found_still);
+    posenc_status status = penc_type_size(config, type, "qk_nope_head_dim", &still, &found_still);
     if (!status)
-        status = penc_config_size(config, "qk_rope_head_dim", &rotary, &found_rotary);
+        status = penc_type_size(config, type, "qk_rope_head_dim", &rotary, &found_rotary);
     if (status || !rotary)
         return status;
     posenc_spec *spec = &type->type.spec;
@@ -139,12 +152,7 @@ static posenc_status penc_width_of_key(const penc_config *config, const penc_lay
         return penc_config_size(config, "qk_rope_head_dim", size, found);
     if (strncmp(rotary, "key:", 4) != 0)
         return POSENC_OK;
-    if (strstr(type->type.name, "sliding")) {
-        posenc_status status = penc_config_size(config, "swa_rotary_dim", size, found);
-        if (status || *size)
-            return status;
-    }
-    return penc_config_size(config, rotary + 4, size, found);
+    return penc_type_size(config, type, rotary + 4, size, found);
 }
 
 /* A rotary width that a key or a fraction gives. Without a scaling, models whose rule is "whole" rotate the
@@ -250,11 +258,15 @@ static void penc_axis_order(const penc_config *config, posenc_axes *axes) {
 }
 
 /* Rows and columns of an image, half of the pairs each. */
-static void penc_grid_axes(const posenc_spec *spec, int own, posenc_axes *axes) {
+static void penc_grid_axes(const posenc_spec *spec, const char *word, posenc_axes *axes) {
     posenc_axes start = POSENC_AXES_INIT;
     *axes = start;
     axes->count = 2;
-    axes->exponents = own ? POSENC_EXPONENTS_OWN : POSENC_EXPONENTS_STRIDED;
+    if (strcmp(word, "alternating") == 0)
+        axes->order = POSENC_AXES_ALTERNATING;
+    else
+        axes->exponents =
+            strcmp(word, "grid") == 0 ? POSENC_EXPONENTS_OWN : POSENC_EXPONENTS_STRIDED;
     axes->sections[0] = spec->rotary_dim / 4;
     axes->sections[1] = spec->rotary_dim / 2 - axes->sections[0];
 }
@@ -267,8 +279,8 @@ static void penc_take_axes(const penc_config *config, penc_layer_type *type, pos
         type->type.invalid = "its positions are no whole numbers on axes that a spec expresses";
         return;
     }
-    if (strcmp(order, "grid") == 0 || strcmp(order, "strided") == 0) {
-        penc_grid_axes(spec, strcmp(order, "grid") == 0, axes);
+    if (penc_word_in("grid strided alternating", order)) {
+        penc_grid_axes(spec, order, axes);
     } else if (spec->axes) {
         *axes = *spec->axes;
         penc_axis_order(config, axes);

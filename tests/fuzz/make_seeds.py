@@ -2,9 +2,12 @@
 """Small files for the fuzz targets to begin with: make_seeds.py FOLDER fills FOLDER/TARGET/ for each target.
 SPDX-License-Identifier: MIT
 """
+import io
 import json
+import math
 import struct
 import sys
+import zipfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
@@ -85,12 +88,71 @@ def seeds_of_llama2c():
     yield files.llama2c(8, 6, 1, 4, 4, 5, 3, shared=False, order=">")
 
 
+def npy(descr, shape, data, major=1, fortran=False):
+    text = f"{{'descr': '{descr}', 'fortran_order': {fortran}, 'shape': {shape}, }}\n".encode()
+    return b"\x93NUMPY" + bytes([major, 0]) + struct.pack("<H" if major == 1 else "<I", len(text)) + text + data
+
+
 def seeds_of_npy():
     for major in 1, 2, 3:
         for descr in "<f4", ">f8", "<f2", "|V2":
-            text = f"{{'descr': '{descr}', 'fortran_order': {major == 2}, 'shape': (2, 3L), }}\n".encode()
-            length = struct.pack("<H" if major == 1 else "<I", len(text))
-            yield b"\x93NUMPY" + bytes([major, 0]) + length + text + bytes(48)
+            yield npy(descr, "(2, 3L)", bytes(48), major, major == 2)
+
+
+def npz(**arrays):
+    """As numpy.savez writes it."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        for name, array in arrays.items():
+            archive.writestr(zipfile.ZipInfo(f"{name}.npy"), array)
+    return file.getvalue()
+
+
+def seeds_of_npz():
+    yield npz()
+    yield npz(cos=npy("<f4", "(2,)", bytes(8)), sin=npy("<f2", "(2, 1)", bytes(4)))
+    yield npz(a=b"") + b"x"
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("packed.npy", bytes(100))
+        archive.comment = b"a comment"
+    yield file.getvalue()
+
+
+def tables(rows, pairs):
+    """cos and sin of the ladder of base 10000, rows of float32."""
+    angles = [[position * 10000.0 ** (-pair / pairs) for pair in range(pairs)] for position in range(rows)]
+    for function in math.cos, math.sin:
+        yield struct.pack(f"<{rows * pairs}f", *(function(angle) for row in angles for angle in row))
+
+
+def seeds_of_dump():
+    """The first byte tells the ending: .npy, .npz, .safetensors, .json."""
+    cos, sin = tables(5, 4)
+    yield b"\0" + npy("<f8", "(4,)", struct.pack("<4d", 1, 0.1, 0.01, 0.001))
+    yield b"\0" + npy("<f4", "(5, 8)", cos + sin)
+    yield b"\0" + npy("<f4", "(5, 4, 2)", cos + sin)
+    yield b"\0" + npy("<f4", "(5, 8)", cos + sin, fortran=True)
+    yield b"\1" + npz(cos=npy("<f4", "(5, 4)", cos), sin=npy("<f4", "(1, 5, 4)", sin))
+    yield b"\1" + npz(inv_freq=npy("<f4", "(4,)", struct.pack("<4f", 1, 0.1, 0.01, 0.001)))
+    yield b"\2" + files.safetensors([("rope.cos", "F32", [5, 4], cos), ("rope.sin", "F32", [5, 4], sin)])
+    yield b"\2" + files.safetensors([("cos_sin", "BF16", [2, 8], bytes(32))])
+    for rope in ROPE:
+        yield b"\3" + json.dumps({"head_dim": 8, "base": 500000, "pairing": "interleaved", "max_positions": 4096,
+                                  "scaling": rope}).encode()
+    yield b'\3{"head_dim":8,"rotary_dim":8,"mode":"float32","axes":{"count":2,"order":"chunked","exponents":"own","sections":[2,2]}}'
+
+
+def seeds_of_names():
+    """A store's name and what its files hold; or names of files in a folder."""
+    yield b"-o/m\nabc\n"
+    yield b"-o/m@abc"
+    yield b"-m:latest\n" + json.dumps({"layers": [
+        {"mediaType": "application/vnd.ollama.image.model", "digest": "sha256:00"}]}).encode()
+    yield b"-m\n" + b'{"layers":[{"mediaType":"application/vnd.ollama.image.license"}]}'
+    yield b"Fconfig.json\nmodel.safetensors"
+    yield b"Fa-00001-of-00002.gguf\na-00002-of-00002.gguf\nmmproj-a.gguf"
+    yield b"Fparams.json\nx.safetensors.index.json\nx.safetensors\ny.safetensors"
 
 
 def main():
