@@ -2,6 +2,7 @@
 SPDX-License-Identifier: MIT"""
 import copy
 import gc
+import inspect
 import pickle
 import sys
 import weakref
@@ -504,16 +505,28 @@ def test_remote_code_is_tried():
     assert len(report.rows) == 1 and "every form" in report.left_alone[0][1]
 
 
-def test_a_failure_on_the_way_leaves_the_model_as_it_was(monkeypatch):
-    model = small_model("llama")
-    wanted = logits(model)
+@pytest.mark.parametrize("file,name", [("rows", "swap_module"), ("apply", "install")])
+@pytest.mark.parametrize("at", [0, 1])
+def test_a_failure_on_the_way_leaves_the_model_as_it_was(file, name, at, monkeypatch):
+    """Two modeling files, two rotary modules: the first or the second swap fails."""
+    model = torch.nn.ModuleList((small_model("llama"), small_model("cohere")))
+    wanted = [logits(part) for part in model]
+    cohere = sys.modules["transformers.models.cohere.modeling_cohere"]
+    functions = apply_function(), cohere.apply_rotary_pos_emb
+    owner = {"rows": _transformers_rows, "apply": _transformers_apply}[file]
+    done, work = [], getattr(owner, name)
 
     def fails(*args):
-        raise RuntimeError("on purpose")
+        if len(done) == at:
+            raise KeyboardInterrupt("on purpose")
+        done.append(1)
+        return work(*args)
 
-    monkeypatch.setattr(_transformers_apply, "install", fails)
-    refused(model, "on purpose", RuntimeError)
-    assert torch.equal(logits(model), wanted)
+    monkeypatch.setattr(owner, name, fails)
+    refused(model, "on purpose", KeyboardInterrupt)
+    assert len(done) == at and not list(_transformers_rows.swapped)
+    assert (apply_function(), cohere.apply_rotary_pos_emb) == functions
+    assert all(torch.equal(logits(part), right) for part, right in zip(model, wanted))
 
 
 def test_unknown_function_is_left_alone(monkeypatch):
@@ -529,3 +542,24 @@ def test_unknown_function_is_left_alone(monkeypatch):
     assert report.apply == [] and report.left_alone[0][0] == "llama.modeling_llama.apply_rotary_pos_emb"
     assert sys.modules[LLAMA].apply_rotary_pos_emb is apply_rotary_pos_emb
     assert (logits(model) - wanted).abs().max() <= 1e-5
+
+
+def test_functions_that_are_modules(monkeypatch):
+    """With the package kernels, transformers' decorator makes a module of each function."""
+    class Func(torch.nn.Module):
+        def forward(self, *args, **kwargs):
+            return original(*args, **kwargs)
+
+    model = small_model("llama")
+    original = apply_function()
+    Func.forward.__signature__ = inspect.Signature(
+        [inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD),
+         *inspect.signature(original).parameters.values()])
+    function = Func()
+    monkeypatch.setattr(sys.modules[LLAMA], "apply_rotary_pos_emb", function)
+    wanted = logits(model)
+    report = posenc.transformers.use(model)
+    assert report.apply == [("llama.modeling_llama", "apply_rotary_pos_emb", "half")]
+    assert (logits(model) - wanted).abs().max() <= 1e-5 and not torch.equal(logits(model), wanted)
+    posenc.transformers.restore(model)
+    assert apply_function() is function and torch.equal(logits(model), wanted)
