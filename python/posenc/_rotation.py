@@ -108,7 +108,7 @@ class Rotation:
     Raises ValueError or TypeError naming the argument. rotation[a:b] has some of the rows.
     """
     __slots__ = ("pairing", "rotary_start", "attention_factor", "layout", "head_dim", "mode", "_cos", "_sin",
-                 "_differ", "_both", "_single", "_double", "_tensors", "_source", "_tables")
+                 "_differ", "_both", "_single", "_double", "_tensors", "_source", "_tables", "_sizes")
 
     def __init__(self, cos, sin=None, *, pairing="half", layout="half", rotary_start=0, attention_factor=1.0):
         layout = number("layout", layout, LAYOUTS)
@@ -138,6 +138,7 @@ class Rotation:
         self._differ = halves_differ(cos, sin, layout)
         self._single, self._double, self._tensors = None, None, (None, None)
         self._both = self._rows(*self._float32()), None
+        self._sizes = cos.shape[0] if cos.ndim == 3 else 1, cos.shape[-2], self._both[0].rotary_dim
         if cos.dtype == np.float64:
             self._add_float64_rows()
         if torch_or_none() is not None:
@@ -190,12 +191,12 @@ class Rotation:
     @property
     def tokens(self):
         """Rows of a sequence's table."""
-        return self._cos.shape[-2]
+        return self._sizes[1]
 
     @property
     def rotary_dim(self):
         """Channels that rotate."""
-        return self._both[0].rotary_dim
+        return self._sizes[2]
 
     def __len__(self):
         return self.tokens

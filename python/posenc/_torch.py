@@ -163,10 +163,11 @@ def rotate_watched(x, out, rotation, dtype, options, lists, threads):
         pairing = 1 if rotation.pairing == "interleaved" else 0
     indices = tuple(None if values is None else index_tensor(name, values, wanted)
                     for values, (name, wanted) in zip(lists, LISTS))
-    if is_host(x):
+    compiling = is_compiling()
+    if is_host(x) and not (compiling and transforms_active()):  # there registered operators have no derivatives
         check_head_dim(x, rotation, axes)
         cos, sin = cpu_tables(rotation, x.dtype is torch.float64)
-        call = registered if is_compiling() or dispatch_modes() else Differentiable.apply
+        call = registered if compiling else Differentiable.apply
         made = call(
             x, cos, sin, *indices, axes,
             [LAYOUTS.index(rotation.layout), int(rotation._differ), pairing, rotation.rotary_start, direction,
@@ -339,15 +340,22 @@ class Differentiable(torch.autograd.Function):
 
 # --- Other devices ----------------------------------------------------------------------------------
 
+@torch.compiler.assume_constant_result
+def default_axes(rank, own_rows):
+    return _core.default_axes(rank, own_rows)
+
+
 def device_tables(rotation, device, wide):
-    """cos, sin, and those of each pair's second channel, (..., tokens, pairs): made here, moved there once."""
+    """cos, sin, and those of each pair's second channel, (..., tokens, pairs): made here, moved there once. In a compiled
+    function that is their first use they are moved by its graph."""
     key = device, wide
     found = rotation._tables.get(key)
     if found is None:
-        parts = half_tables(*(rotation._float64() if wide else rotation._float32()), rotation.layout)
-        cos, sin, *second = (torch.from_numpy(np.ascontiguousarray(part)).to(device) for part in parts)
+        parts = half_tables(*cpu_tables(rotation, wide), rotation.layout)
+        cos, sin, *second = [part.contiguous().to(device) for part in parts]
         found = (cos, sin, *second) if rotation._differ else (cos, sin, cos, sin)
-        rotation._tables[key] = found
+        if not is_compiling():
+            rotation._tables[key] = found
     return found
 
 
@@ -369,7 +377,7 @@ def rotate_by_operations(x, rotation, kind, axes, direction, output_pairing, pai
     check_head_dim(x, rotation, axes)
     if direction == INVERSE and rotation._differ:
         raise ValueError("inverse is given, but these tables are no rotation and have only the transpose")
-    letters = axes or _core.default_axes(x.dim(), rotation._both[0].batch > 1 or has_own_rows(lists))
+    letters = axes or default_axes(x.dim(), rotation._sizes[0] > 1 or has_own_rows(lists))
     sizes = sizes_of(x, letters)
     start, width = rotation.rotary_start, rotation.rotary_dim
     if start + width > sizes[3]:
@@ -442,7 +450,10 @@ def chosen_rows(table, rotation, sizes, lists):
                              f"(tokens is {tokens})")
         return table
     ids = row_numbers(batch, tokens, *lists)
-    if ids.numel() and not 0 <= int(ids.min()) <= int(ids.max()) < rotation.tokens:
+    if is_compiling():  # the numbers come later
+        torch._assert_async(((ids >= 0) & (ids < rotation.tokens)).all(),
+                            "row_ids, row_starts or cu_seqlens choose rows that the rotation has not")
+    elif ids.numel() and not 0 <= int(ids.min()) <= int(ids.max()) < rotation.tokens:
         raise ValueError(f"row_ids, row_starts or cu_seqlens choose rows {int(ids.min())} to {int(ids.max())} but the "
                          f"rotation has {rotation.tokens}")
     ids = ids.to(table.device)
