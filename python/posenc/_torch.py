@@ -163,11 +163,10 @@ def rotate_watched(x, out, rotation, dtype, options, lists, threads):
         pairing = 1 if rotation.pairing == "interleaved" else 0
     indices = tuple(None if values is None else index_tensor(name, values, wanted)
                     for values, (name, wanted) in zip(lists, LISTS))
-    compiling = is_compiling()
-    if is_host(x) and not (compiling and transforms_active()):  # there registered operators have no derivatives
+    if on_host(x):
         check_head_dim(x, rotation, axes)
         cos, sin = cpu_tables(rotation, x.dtype is torch.float64)
-        call = registered if compiling else Differentiable.apply
+        call = registered if is_compiling() else Differentiable.apply
         made = call(
             x, cos, sin, *indices, axes,
             [LAYOUTS.index(rotation.layout), int(rotation._differ), pairing, rotation.rotary_start, direction,
@@ -182,6 +181,12 @@ def rotate_watched(x, out, rotation, dtype, options, lists, threads):
 
 def is_host(x):
     return x.device.type == "cpu"
+
+
+def on_host(x):
+    """Whether the operator turns x: a tensor on the CPU, but within a compiler's transforms of torch.func, where
+    registered operators have no gradients, and tangents that are zero."""
+    return is_host(x) and not (is_compiling() and transforms_active())
 
 
 def check_watched_output(x, out):
@@ -421,9 +426,10 @@ def rotate_by_rows(x, cos, sin, letters, start, direction, pairing, output_pairi
     Rotation: compilers, which cannot make one, and other devices, which need no copy of theirs."""
     wide = torch.float64 if x.dtype is torch.float64 else torch.float32
     cos, sin = cos.to(wide), sin.to(wide)
-    if is_host(x):
-        return registered(x, cos, sin, None, None, None, letters,
-                          [0, 0, pairing, start, direction, output_pairing + HALF, 0], 1.0, kind)
+    if on_host(x):
+        call = registered if is_compiling() else Differentiable.apply
+        return call(x, cos, sin, None, None, None, letters,
+                    [0, 0, pairing, start, direction, output_pairing + HALF, 0], 1.0, kind)
     return turn_channels(x, (cos, sin, cos, sin), letters, start, direction, pairing, output_pairing, 1.0, kind)
 
 
