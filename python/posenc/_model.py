@@ -46,7 +46,7 @@ def inspect(config):
         source ('file', 'implied' by the model type, 'defaulted'), place.
     warnings: code, message, fix and layer_type (None: all) of what looks wrong or is read differently by others.
 
-    Raises OSError (FileNotFoundError and the like) or ValueError; nothing is printed.
+    Raises OSError (FileNotFoundError and the like) or ValueError; nothing is printed. docs/models.md has the rules and warnings.
     """
     told = open_model(config).describe()
     for entry in told["layer_types"]:

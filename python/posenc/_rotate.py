@@ -212,7 +212,8 @@ def apply_rope(x, positions=None, base=10000.0, *, pairing="half"):
     base: rope_theta. pairing: 'half' (j, j + head_dim/2) or 'interleaved' (2j, 2j + 1).
 
     Returns a new array of x's kind and dtype. Many calls with the same positions: posenc.rotation once,
-    posenc.rotate for each.
+    posenc.rotate for each. Raises ValueError or TypeError that names the argument.
+    Source: Su et al., RoFormer, arXiv:2104.09864, section 3.4.2.
     """
     shape = getattr(x, "shape", None)
     if shape is None:

@@ -62,10 +62,11 @@ def angles(spec, positions, *, seq_len=None, mode="exact", dtype=None, layout="h
         'full-interleaved' c0 c0 c1 c1 ... (GPT-J). One array of 2P: 'cos-sin' (vLLM), 'pairs' c0 s0 c1 s1 ...
         (TensorRT-LLM).
     attention: False leaves the attention factor out.
-    out: a NumPy array for the result, or a pair of them.
+    out: a NumPy array for the result, or a pair of them. threads: how many share the rows; the bytes are the same.
 
     Returns (cos, sin), or one array for 'cos-sin' and 'pairs'. Raises ValueError or TypeError naming the
     argument.
+    Source: Su et al., RoFormer, arXiv:2104.09864, section 3.2.2; docs/accuracy.md on the rounding.
     """
     frequencies = frequencies_of(spec, seq_len)
     layout = number("layout", layout, LAYOUTS)
@@ -106,6 +107,7 @@ class Rotation:
     attention_factor: what the rows contain, for inverse=True.
 
     Raises ValueError or TypeError naming the argument. rotation[a:b] has some of the rows.
+    Source: Su et al., RoFormer, arXiv:2104.09864, section 3.4.2.
     """
     __slots__ = ("pairing", "rotary_start", "attention_factor", "layout", "head_dim", "mode", "_cos", "_sin",
                  "_differ", "_both", "_single", "_double", "_tensors", "_source", "_tables", "_sizes")
@@ -264,6 +266,7 @@ def rotation(spec, positions, *, seq_len=None, mode="exact", dtype=None, attenti
     mode: 'exact' or 'float32', as in posenc.angles.
     dtype: of .cos and .sin: float32 (None) or float64. Float64 tensors are turned by float64 rows in any case.
     attention: False leaves the attention factor out, to turn again what contains it: shifts of cached keys.
+    threads: how many share the rows; the bytes are the same.
 
     Returns a Rotation; .cos and .sin are (tokens, pairs) or (batch, tokens, pairs). Raises ValueError or
     TypeError naming the argument.

@@ -39,6 +39,8 @@ def plain_array(x):
     """What the C module reads and writes in place of a tensor on the CPU."""
     if not x.is_cpu or x.layout is not strided:
         raise TypeError(f"x is a {x.layout} tensor on {x.device} but must be a strided one on the CPU")
+    if x.requires_grad and is_grad_enabled():
+        raise ValueError("x requires a gradient but this function has none: x.detach(), or torch.no_grad()")
     return to_dlpack(x.detach().resolve_neg())
 
 

@@ -441,6 +441,7 @@ def test_tables_that_are_added():
     (TypeError, "positions|bool", lambda: posenc.rotation(SPEC, torch.tensor([True]))),
     (TypeError, "out|meta", lambda: posenc.sinusoidal(3, 8, out=torch.zeros(3, 8, device="meta"))),
     (ValueError, "out|gradient", lambda: posenc.sinusoidal(3, 8, out=torch.zeros(3, 8, requires_grad=True))),
+    (ValueError, "x|gradient", lambda: posenc.convert(torch.zeros(3, 8, requires_grad=True), torch.float16)),
 ])
 def test_refused(kind, words, call):
     with pytest.raises(kind) as caught:
