@@ -91,7 +91,8 @@ say_and_fail() {
 under_address_sanitizer() {
     flags='-fsanitize=address -fno-omit-frame-pointer'
     CFLAGS=$flags CXXFLAGS=$flags "$env/bin/pip" install --no-deps --force-reinstall \
-        -C cmake.build-type=RelWithDebInfo -C cmake.define.POSENC_LTO=OFF -C install.strip=false "$source"
+        -C cmake.build-type=RelWithDebInfo -C cmake.define.POSENC_LTO=OFF -C install.strip=false "$source" &&
+        grep -q __asan_report "$env"/lib/python*/site-packages/posenc/_core*.so
 }
 
 check "a clean virtual environment" environment "$env"

@@ -2,7 +2,7 @@
 """Makes the tables of docs/transformers.md: transformers_table.py [--families] [--speed] [--only NAME ...]
 
 Families: the small models of python/tests/transformers, before and after posenc.transformers.use. Speed: rotation and a
-whole forward pass, sides in turn, one run. Each table stands between two comments in the page and is replaced.
+whole forward pass, sides in turn, one run of about three minutes. Each table stands between two comments in the page and is replaced.
 Needs an environment with posenc, PyTorch and transformers.
 
 SPDX-License-Identifier: MIT
@@ -108,24 +108,36 @@ def families(only):
 
 # --- Speed -------------------------------------------------------------------------------------------------
 
-def in_turn(first, second, rounds):
-    """Median seconds of each side; the sides take turns."""
+SECONDS = 8  # for the two sides of one row
+ROUNDS = 7, 400  # at least, at most
+
+
+def in_turn(first, second):
+    """Seconds of each round, for both sides, which take turns."""
     times = [], []
     for side in (first, second):
-        side()
-    for _ in range(rounds):
+        for _ in range(2):
+            side()
+    end = time.perf_counter() + SECONDS
+    while len(times[0]) < ROUNDS[0] or (len(times[0]) < ROUNDS[1] and time.perf_counter() < end):
         for kept, side in zip(times, (first, second)):
             start = time.perf_counter()
             side()
             kept.append(time.perf_counter() - start)
-    return [statistics.median(kept) for kept in times]
+    return times
 
 
-def llama(kind, layers):
-    config = transformers.LlamaConfig(vocab_size=1000, hidden_size=4096, intermediate_size=1024,
-                                      num_hidden_layers=layers,
-                                      num_attention_heads=32, num_key_value_heads=8,
-                                      max_position_embeddings=8192)
+def speed_row(work, kind, times):
+    """Medians, and median and quartiles of the ratio within a round."""
+    before, after = (statistics.median(side) * 1e3 for side in times)
+    low, middle, high = statistics.quantiles([a / b for a, b in zip(*times)], n=4)
+    return f"| {work} | {str(kind)[6:]} | {before:.3g} | {after:.3g} | {middle:.2f} ({low:.2f} to {high:.2f}) |"
+
+
+def llama(kind, **more):
+    config = transformers.LlamaConfig(**{
+        "vocab_size": 1000, "hidden_size": 2048, "intermediate_size": 2048, "num_hidden_layers": 2,
+        "num_attention_heads": 32, "num_key_value_heads": 8, "max_position_embeddings": 8192, **more})
     torch.manual_seed(0)
     return transformers.LlamaForCausalLM(config).eval().to(kind)
 
@@ -134,46 +146,43 @@ def rotation_row(kind, count):
     """Queries of 32 heads and keys of 8, head_dim 128: the apply function of one layer."""
     from transformers.models.llama import modeling_llama
 
-    model = llama(kind, 1)
+    model = llama(kind, num_hidden_layers=1, head_dim=128)
     posenc.transformers.use(model)
     q = torch.randn(1, count, 32, 128).to(kind).transpose(1, 2)
     k = torch.randn(1, count, 8, 128).to(kind).transpose(1, 2)
     cos, sin = model.model.rotary_emb(q, torch.arange(count)[None])
     ours = modeling_llama.apply_rotary_pos_emb
-    rounds = 400 if count == 1 else 15
-    result = in_turn(lambda: ours.posenc_original(q, k, cos, sin), lambda: ours(q, k, cos, sin), rounds)
+    times = in_turn(lambda: ours.posenc_original(q, k, cos, sin), lambda: ours(q, k, cos, sin))
     posenc.transformers.restore(model)
-    return speed_row(f"rotation of one layer, {count} tokens, 32 + 8 heads x 128", kind, result)
+    return speed_row(f"rotation of one layer, {count} tokens, 32 + 8 heads x 128", kind, times)
 
 
-def forward_row(kind, count):
-    own = llama(kind, 2)
+def forward_row(kind, count, compiled=False):
+    own = llama(kind)
     ours = copy.deepcopy(own)
     posenc.transformers.use(ours)
     ids = torch.randint(0, 1000, (1, count))
+    sides = own, ours
+    if compiled:
+        torch._dynamo.reset()
+        sides = [torch.compile(model) for model in sides]
 
-    def side(model):
+    def run_side(side):
         with torch.inference_mode():
-            model(input_ids=ids, use_cache=False)
+            side(input_ids=ids, use_cache=False)
 
-    return speed_row(f"forward pass of a llama of 2 layers, {count} tokens", kind,
-                     in_turn(lambda: side(own), lambda: side(ours), 30 if count == 1 else 7))
-
-
-def speed_row(work, kind, result):
-    before, after = (value * 1e3 for value in result)
-    return f"| {work} | {str(kind)[6:]} | {before:.3g} | {after:.3g} | {before / after:.2f} |"
+    return speed_row(f"forward pass of a llama of 2 layers, {count} tokens" + (", torch.compile" if compiled else ""), kind,
+                     in_turn(*[lambda side=side: run_side(side) for side in sides]))
 
 
 def speed():
     torch.set_num_threads(1)
-    lines = ["| work | dtype | before, ms | after, ms | ratio |", "|---|---|---|---|---|"]
+    lines = ["| work | dtype | before, ms | after, ms | ratio (quartiles) |", "|---|---|---|---|---|"]
     for kind in (torch.float32, torch.bfloat16):
-        for count in (1, 512, 4096):
-            lines.append(rotation_row(kind, count))
-            print(lines[-1], file=sys.stderr)
-        for count in (1, 512):
-            lines.append(forward_row(kind, count))
+        for row in ([lambda count=count: rotation_row(kind, count) for count in (1, 512, 4096)]
+                    + [lambda count=count: forward_row(kind, count) for count in (1, 512)]
+                    + [lambda: forward_row(kind, 512, compiled=True)]):
+            lines.append(row())
             print(lines[-1], file=sys.stderr)
     return lines
 

@@ -71,8 +71,9 @@ def right_ones(contenders, case, left_out):
             left_out[f"{contender.name}, {case.dtype}"] = str(error)
 
 
-def measure(contenders, case, rounds, seconds):
-    """Every side once a round, each round from another side on. One entry for each contender."""
+def measure(contenders, case, rounds, seconds, against):
+    """Every side once a round, each round from another side on. One entry for each contender; ratios are to the one
+    whose name is `against`."""
     calls = [calls_for(c, seconds) for c in contenders]
     times = [[] for _ in contenders]
     gc.disable()
@@ -82,17 +83,17 @@ def measure(contenders, case, rounds, seconds):
             times[at].append(timed(contenders[at], calls[at]))
     gc.enable()
     errors = [error_of(c, case) for c in contenders]
-    posenc, memcpy = (times[[c.name for c in contenders].index(name)] for name in ("posenc", "memcpy"))
+    posenc, memcpy = (times[[c.name for c in contenders].index(name)] for name in (against, "memcpy"))
     for contender, error, own in zip(contenders, errors, times):
-        against = [t / p for t, p in zip(own, posenc)]
+        ratios = [t / p for t, p in zip(own, posenc)]
         copies = [m / t for t, m in zip(own, memcpy)]
         yield {"peer": contender.name, "note": contender.note, "dtype": case.dtype, "pairing": case.pairing,
                "tokens": case.tokens, "heads": HEADS, "head_dim": HEAD_DIM, "threads": 1,
                "microseconds": 1e6 * statistics.median(own),
                "gb_per_s": case.bytes_moved() / statistics.median(own) * 1e-9,
                "ratio_to_memcpy": statistics.median(copies),
-               "times_posenc": statistics.median(against), "times_posenc_least": min(against),
-               "times_posenc_most": max(against), "largest_error": error}
+               "times_posenc": statistics.median(ratios), "times_posenc_least": min(ratios),
+               "times_posenc_most": max(ratios), "largest_error": error}
 
 
 def cpu_name():
@@ -134,7 +135,7 @@ def markdown(report):
              + f"; posenc's CPU level {about['posenc_cpu']}; "
              f"GLIBC_TUNABLES {about['glibc_tunables']}.",
              f"One thread each, {HEADS} heads x {HEAD_DIM}, medians of {report['rounds']} rounds in turn; "
-             "[least .. most] over the rounds.", ""]
+             f"[least .. most] over the rounds. posenc's time is that of \"{report['against']}\".", ""]
     for key, rows in itertools.groupby(report["results"], lambda r: (r["dtype"], r["pairing"], r["tokens"])):
         dtype, pairing, tokens = key
         lines += [f"### {dtype}, {pairing}, {tokens} token{'s' if tokens > 1 else ''}",
@@ -159,6 +160,9 @@ def arguments():
     parser.add_argument("--pairings", nargs="+", choices=["half", "interleaved"],
                         default=["half", "interleaved"])
     parser.add_argument("--tokens", nargs="+", type=int, default=[1, 32, 4096])
+    parser.add_argument("--against", default="posenc",
+                        help="the side whose time is posenc's: posenc (the C library) or 'posenc package, PyTorch' "
+                             "and the like")
     parser.add_argument("--rounds", type=int, default=11)
     parser.add_argument("--seconds", type=float, default=0.02,
                         help="of a side in a round, at least (%(default)s)")
@@ -170,7 +174,8 @@ def main():
     given = arguments()
     posenc = Posenc(given.library)
     peers, left_out = load_peers(given.peers)
-    report = {"machine": machine(posenc), "rounds": given.rounds, "results": [], "left_out": left_out}
+    report = {"machine": machine(posenc), "rounds": given.rounds, "against": given.against,
+              "results": [], "left_out": left_out}
     for dtype, pairing, tokens in itertools.product(given.dtypes, given.pairings, given.tokens):
         case = Case(dtype, pairing, tokens)
         contenders = posenc.contenders(case)
@@ -181,7 +186,10 @@ def main():
                 left_out[f"{name}, {dtype}"] = str(error)
         contenders = list(right_ones(contenders, case, left_out))
         print(f"{dtype}, {pairing}, {tokens} tokens: {len(contenders)} sides", file=sys.stderr)
-        report["results"] += measure(contenders, case, given.rounds, given.seconds)
+        if given.against not in [c.name for c in contenders]:
+            sys.exit(f"compare: --against is {given.against!r} but must be one of "
+                     + ", ".join(repr(c.name) for c in contenders))
+        report["results"] += measure(contenders, case, given.rounds, given.seconds, given.against)
     print(markdown(report), end="")
     if given.json:
         Path(given.json).write_text(json.dumps(report, indent=1) + "\n")

@@ -49,6 +49,7 @@ class Cache:
 
     Cache.zeros makes the memory too. Nothing is copied; slots that are not named stay as they are, to the byte. No
     gradients. Raises ValueError or TypeError that names the argument, before anything is written.
+    Source: Kwon et al., PagedAttention, arXiv:2309.06180; Micikevicius et al., FP8 Formats, arXiv:2209.05433; docs/methods/cache.md.
     """
 
     def __init__(self, data, *, format=None, scales=None, tensor_scale=None):
@@ -72,7 +73,10 @@ class Cache:
 
     @classmethod
     def zeros(cls, blocks, block_tokens, heads, head_dim, format="f32", *, tensor_scale=None):
-        """A new cache of zeros in NumPy's memory, with scales where the format needs them."""
+        """A new cache of zeros in NumPy's memory, with scales where the format needs them.
+
+        blocks, block_tokens, heads, head_dim: the shape of data. Raises ValueError for a format that is not known.
+        """
         format = format_name(format, None)
         shape = blocks, block_tokens, heads, head_dim
         data = empty(shape, BYTES[format] if format in BYTES else numpy_type(format))
@@ -94,6 +98,7 @@ class Cache:
         threads: how many share the work, by ranges of tokens.
 
         Heads are computed in float32 and rounded once to the format; what nothing is done to is copied bit for bit.
+        Raises ValueError or TypeError that names the argument, before anything is written.
         """
         if rotation is not None and not isinstance(rotation, Rotation):
             raise TypeError(f"rotation is of type {type(rotation).__name__} but must be posenc.Rotation or None")
@@ -115,7 +120,10 @@ class Cache:
                 raise ValueError("axes names one word in places that are not beside each other")
 
     def read(self, slots, *, dtype=None, out=None):
-        """Slots as numbers: (slots, heads, head_dim), of data's kind; dtype: None: float32. 8-bit ones times their scale."""
+        """Slots as numbers: (slots, heads, head_dim), of data's kind; dtype: None: float32. 8-bit ones times their scale.
+
+        slots: (n,) integers, any order. out: where they go instead. Raises ValueError or TypeError that names the argument.
+        """
         slots = slot_list("slots", slots)
         shape = len(slots), *self.data.shape[2:]
         made = out
@@ -142,6 +150,7 @@ class Cache:
             there (None: the same). Each shift rounds once more: with originals errors do not add up.
 
         The angle is that of the whole way, rounded once; the attention factor changes from the one to the other.
+        Raises ValueError or TypeError that names the argument, before anything is written.
         """
         for name, value in (("frequencies", frequencies), ("to", to)):
             if not isinstance(value, Frequencies) and (name, value) != ("to", None):

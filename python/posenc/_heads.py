@@ -80,6 +80,8 @@ def norm_rotate(x, rotation, *, epsilon=None, weight=None, weight_plus_one=False
     Computed is in float64 for float64 x, else in float32, and rounded once, at the end. Returns a new array or
     tensor, or `out`; `out=x` works in place. Raises ValueError or TypeError that names the argument; nothing
     is written then.
+    Source: Zhang and Sennrich, Root Mean Square Layer Normalization, arXiv:1910.07467; Henry et al. on normalised
+    queries and keys, arXiv:2010.04245.
     """
     if rotation is not None and not isinstance(rotation, Rotation):
         raise TypeError(f"rotation is of type {type(rotation).__name__} but must be posenc.Rotation or None")
@@ -122,7 +124,9 @@ def query_scales(positions, kind, *, length, offset, coefficient=None, mode="exa
     offset: 0 or 1, as the model has it. mode: 'exact': correctly rounded; 'float32': formed as transformers does.
     dtype: float32 (None) or float64.
 
-    Returns an array of the shape of positions; a tensor if dtype or positions are PyTorch's.
+    Returns an array of the shape of positions; a tensor if dtype or positions are PyTorch's. Raises ValueError or TypeError
+    that names the argument.
+    Source: the models' own code, as listed; Nakanishi, Scalable-Softmax, arXiv:2501.19399 on such scales.
     """
     name = dtype_name(dtype)
     if name not in ("f32", "f64"):

@@ -43,7 +43,7 @@ def inspect(config):
         source ('file', 'implied' by the model type, 'defaulted'), place.
     warnings: code, message, fix and layer_type (None: all) of what looks wrong or is read differently by others.
 
-    Raises OSError (FileNotFoundError and the like) or ValueError; nothing is printed.
+    Raises OSError (FileNotFoundError and the like) or ValueError; nothing is printed. docs/models.md has the rules and warnings.
     """
     told = open_model(config).describe()
     named = isinstance(config, (str, bytes, os.PathLike))

@@ -49,46 +49,44 @@ def rotate(x, rotation, *, pairing=None, axes=None, inverse=False, backward=Fals
     written then. The GIL is released where there is much to do.
     Source: Su et al., RoFormer, arXiv:2104.09864, section 3.4.2.
     """
-    made = out
-    if type(x) is ndarray and out is None and dtype is None and x.nbytes < LARGE:
-        made = empty_like(x)
-    elif not isinstance(x, ndarray) or not isinstance(out, ndarray):
-        if torch_rotate_one is not None and dtype is row_ids is row_starts is cu_seqlens is None \
-                and type(rotation) is Rotation:
-            made = torch_rotate_one(
-                x, out, rotation._both, "" if axes is None else axis_letters(axes),
-                0 if not (inverse or backward) else direction_number(inverse, backward),
-                0 if output_pairing is None else pairing_number("output_pairing", output_pairing) + 1,
-                -1 if pairing is None else pairing_number("pairing", pairing),
-                1 if threads == 1 else threads_number(threads),
-                0 if stores == "auto" else number("stores", stores, STORES))
+    letters = "" if axes is None else type(axes) is str and known_axes(axes) or axis_letters(axes)
+    direction = 0 if not (inverse or backward) else direction_number(inverse, backward)
+    output = 0 if output_pairing is None else pairing_number("output_pairing", output_pairing) + 1
+    pairs = -1 if pairing is None else pairing_number("pairing", pairing)
+    if threads != 1:
+        threads = threads_number(threads)
+    passing = 0 if stores == "auto" else number("stores", stores, STORES)
+    lists = ()
+    if not (row_ids is row_starts is cu_seqlens is None):
+        lists = row_ids, row_starts, cu_seqlens
+    if dtype is None and type(rotation) is Rotation:  # the short ways; what they do not do is done by rotate_others
+        if type(x) is ndarray:
+            made = out if out is not None else empty_like(x) if x.nbytes < LARGE else None
+            if type(made) is ndarray and not _core.rotate(
+                    rotation._both, (x,), (made,), letters, direction, output, pairs, lists and row_lists(*lists),
+                    threads, passing):
+                return made
+        elif torch_rotate_one is not None and not lists and type(x) is not tuple:
+            made = torch_rotate_one(x, out, rotation._both, letters, direction, output, pairs, threads, passing)
             if made is not None:
                 return made
-        return rotate_others(x, rotation, pairing, axes, inverse, backward, output_pairing, dtype, out,
-                             row_ids, row_starts, cu_seqlens, threads, stores)
-    elif dtype is not None:
-        check_out_dtype((out,), dtype)
-    if type(rotation) is not Rotation or type(x) is not ndarray:
-        check_arguments((x,), rotation)
-    lists = ()
-    if row_ids is not None or row_starts is not None or cu_seqlens is not None:
-        lists = row_lists(row_ids, row_starts, cu_seqlens)
-    result = _core.rotate(
-        rotation._both, (x,), (made,),
-        "" if axes is None else axis_letters(axes),
-        0 if not (inverse or backward) else direction_number(inverse, backward),
-        0 if output_pairing is None else pairing_number("output_pairing", output_pairing) + 1,
-        -1 if pairing is None else pairing_number("pairing", pairing),
-        lists,
-        1 if threads == 1 else threads_number(threads), 0 if stores == "auto" else number("stores", stores, STORES))
-    if result:
-        return rotate_others(x, rotation, pairing, axes, inverse, backward, output_pairing, dtype, out,
-                             row_ids, row_starts, cu_seqlens, threads, stores)
-    return made
+        elif type(x) is tuple and out is None and are_small_arrays(x):
+            made = tuple([empty_like(array) for array in x])
+            if not _core.rotate(rotation._both, x, made, letters, direction, output, pairs,
+                                lists and row_lists(*lists), threads, passing):
+                return made
+    return rotate_others(x, rotation, dtype, out, (letters, direction, output, pairs), lists or (None,) * 3,
+                         (threads, passing))
 
 
-def rotate_others(x, rotation, pairing, axes, inverse, backward, output_pairing, dtype, out, row_ids,
-                  row_starts, cu_seqlens, threads, stores):
+def are_small_arrays(xs):
+    for x in xs:
+        if type(x) is not ndarray or x.nbytes >= LARGE:
+            return False
+    return 1 <= len(xs) <= 8
+
+
+def rotate_others(x, rotation, dtype, out, options, lists, rest):
     """All but the shortest way: several arrays, PyTorch, DLPack, copies where axes do not merge."""
     several = isinstance(x, (tuple, list))
     xs = tuple(x) if several else (x,)
@@ -102,11 +100,6 @@ def rotate_others(x, rotation, pairing, axes, inverse, backward, output_pairing,
         raise TypeError("x has PyTorch tensors and others but must have one kind")
     if not isinstance(rotation, Rotation):
         raise TypeError(f"rotation is of type {type(rotation).__name__} but must be posenc.Rotation")
-    options = ("" if axes is None else axis_letters(axes), direction_number(inverse, backward),
-               0 if output_pairing is None else pairing_number("output_pairing", output_pairing) + 1,
-               -1 if pairing is None else pairing_number("pairing", pairing))
-    lists = row_ids, row_starts, cu_seqlens
-    rest = threads_number(threads), number("stores", stores, STORES)
     if tensors:
         global torch_rotate_one
         from . import _torch
@@ -185,14 +178,24 @@ def letters_of(words):
     return "".join("d" if word == "head_dim" else word[0] for word in words)
 
 
+texts_of_axes = {}  # what axes= was -> its letters; only texts, which do not change
+known_axes = texts_of_axes.get
+
+
 def axis_letters(axes):
     """One letter for each axis."""
+    text = axes
     if isinstance(axes, str):
         axes = axes.replace(" ", "").split(",")
     try:
-        return letters_of(tuple(axes))
+        letters = letters_of(tuple(axes))
     except TypeError:
         raise TypeError(f"axes is {axes!r} but must be words of {', '.join(AXES)}") from None
+    if type(text) is str:
+        if len(texts_of_axes) > 256:
+            texts_of_axes.clear()
+        texts_of_axes[text] = letters
+    return letters
 
 
 @lru_cache(maxsize=64)
@@ -209,7 +212,8 @@ def apply_rope(x, positions=None, base=10000.0, *, pairing="half"):
     base: rope_theta. pairing: 'half' (j, j + head_dim/2) or 'interleaved' (2j, 2j + 1).
 
     Returns a new array of x's kind and dtype. Many calls with the same positions: posenc.rotation once,
-    posenc.rotate for each.
+    posenc.rotate for each. Raises ValueError or TypeError that names the argument.
+    Source: Su et al., RoFormer, arXiv:2104.09864, section 3.4.2.
     """
     shape = getattr(x, "shape", None)
     if shape is None:

@@ -62,10 +62,11 @@ def angles(spec, positions, *, seq_len=None, mode="exact", dtype=None, layout="h
         'full-interleaved' c0 c0 c1 c1 ... (GPT-J). One array of 2P: 'cos-sin' (vLLM), 'pairs' c0 s0 c1 s1 ...
         (TensorRT-LLM).
     attention: False leaves the attention factor out.
-    out: a NumPy array for the result, or a pair of them.
+    out: a NumPy array for the result, or a pair of them. threads: how many share the rows; the bytes are the same.
 
     Returns (cos, sin), or one array for 'cos-sin' and 'pairs'. Raises ValueError or TypeError naming the
     argument.
+    Source: Su et al., RoFormer, arXiv:2104.09864, section 3.2.2; docs/accuracy.md on the rounding.
     """
     frequencies = frequencies_of(spec, seq_len)
     layout = number("layout", layout, LAYOUTS)
@@ -106,9 +107,10 @@ class Rotation:
     attention_factor: what the rows contain, for inverse=True.
 
     Raises ValueError or TypeError naming the argument. rotation[a:b] has some of the rows.
+    Source: Su et al., RoFormer, arXiv:2104.09864, section 3.4.2.
     """
     __slots__ = ("pairing", "rotary_start", "attention_factor", "layout", "head_dim", "mode", "_cos", "_sin",
-                 "_differ", "_both", "_single", "_double", "_tensors", "_source", "_tables")
+                 "_differ", "_both", "_single", "_double", "_tensors", "_source", "_tables", "_sizes")
 
     def __init__(self, cos, sin=None, *, pairing="half", layout="half", rotary_start=0, attention_factor=1.0):
         layout = number("layout", layout, LAYOUTS)
@@ -138,6 +140,7 @@ class Rotation:
         self._differ = halves_differ(cos, sin, layout)
         self._single, self._double, self._tensors = None, None, (None, None)
         self._both = self._rows(*self._float32()), None
+        self._sizes = cos.shape[0] if cos.ndim == 3 else 1, cos.shape[-2], self._both[0].rotary_dim
         if cos.dtype == np.float64:
             self._add_float64_rows()
         if torch_or_none() is not None:
@@ -190,12 +193,12 @@ class Rotation:
     @property
     def tokens(self):
         """Rows of a sequence's table."""
-        return self._cos.shape[-2]
+        return self._sizes[1]
 
     @property
     def rotary_dim(self):
         """Channels that rotate."""
-        return self._both[0].rotary_dim
+        return self._sizes[2]
 
     def __len__(self):
         return self.tokens
@@ -263,6 +266,7 @@ def rotation(spec, positions, *, seq_len=None, mode="exact", dtype=None, attenti
     mode: 'exact' or 'float32', as in posenc.angles.
     dtype: of .cos and .sin: float32 (None) or float64. Float64 tensors are turned by float64 rows in any case.
     attention: False leaves the attention factor out, to turn again what contains it: shifts of cached keys.
+    threads: how many share the rows; the bytes are the same.
 
     Returns a Rotation; .cos and .sin are (tokens, pairs) or (batch, tokens, pairs). Raises ValueError or
     TypeError naming the argument.

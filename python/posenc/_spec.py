@@ -21,7 +21,11 @@ NOTE_KINDS = ("defaulted", "unknown_key", "number_in_string", "factor_below_1", 
 
 
 class Note(NamedTuple):
-    """Something that was assumed or looks odd, though it is no error."""
+    """Something that was assumed or looks odd, though it is no error.
+
+    kind: 'defaulted', 'unknown_key' and the like, or the code of a model's warning (docs/models.md).
+    argument, value: which one, and what it became. message: a sentence for people.
+    """
     kind: str
     argument: str
     value: object
@@ -47,6 +51,9 @@ class Axes:
         'listed': pair_axis[j].
     exponents: 'whole': -2j/rotary_dim whatever the axis; 'own': each axis has a ladder of its own (Flux,
         2-D vision); 'strided': Pixtral.
+
+    Raises ValueError or TypeError that names the argument; whether the sections fit is checked with a RopeSpec.
+    Source: Wang et al., Qwen2-VL, arXiv:2409.12191, section 2.1; docs/methods/axes.md has every order with its own.
     """
     count: int
     sections: tuple = ()
@@ -71,7 +78,8 @@ class Axes:
 class Frequencies:
     """One inverse frequency for each pair of channels; made by RopeSpec.frequencies or change.
 
-    Immutable; threads may share it.
+    Immutable; threads may share it. Arrays that its properties give are the caller's own. Making one directly raises
+    TypeError. Source: Su et al., RoFormer, arXiv:2104.09864, section 3.2.2; docs/methods for the scalings.
     """
     __slots__ = ("_core", "notes")
 
@@ -109,6 +117,7 @@ class Frequencies:
 
     @property
     def axis_count(self):
+        """Position numbers of one token; 1 for plain RoPE."""
         return self._core.spec()[7]
 
     @property
@@ -123,18 +132,22 @@ class Frequencies:
 
     @property
     def head_dim(self):
+        """Channels of a head."""
         return self._core.spec()[0]
 
     @property
     def rotary_dim(self):
+        """Channels that rotate."""
         return self._core.spec()[1]
 
     @property
     def rotary_start(self):
+        """The first channel that rotates."""
         return self._core.spec()[2]
 
     @property
     def pairing(self):
+        """'half' or 'interleaved'."""
         return self._core.spec()[4]
 
     def __repr__(self):
@@ -148,6 +161,9 @@ def change(old, new):
     A rotation by it (mode 'exact') turns keys that were rotated by `old` into keys rotated by `new`, at the
     same positions, attention factors included: cached keys when longrope or dynamic frequencies change
     with the length.
+
+    old, new: posenc.Frequencies. Returns Frequencies, whose inverse frequencies (radians per position) are differences and may
+    be negative. Raises TypeError, or ValueError where pairs, axes or channels differ. docs/methods/cache.md says when that is right.
     """
     for name, value in (("old", old), ("new", new)):
         if not isinstance(value, Frequencies):
@@ -221,7 +237,10 @@ class RopeSpec:
 
     @classmethod
     def from_gguf(cls, path, layer_type=None, *, pairing=None):
-        """from_config for a GGUF file (versions 1 to 3, split ones too), or a folder of it."""
+        """from_config for a GGUF file (versions 1 to 3, split ones too), or a folder of it.
+
+        Raises ValueError for what is no GGUF file, and as from_config.
+        """
         if isinstance(path, dict):
             raise TypeError("path is a dict but must be the path of a GGUF file")
         model = open_model(path)
@@ -303,7 +322,10 @@ class RopeSpec:
             raise TypeError(f"scaling must hold what JSON can hold: {error}") from None
 
     def frequencies(self, seq_len=None):
-        """The Frequencies for a context of `seq_len` tokens, which scalings dynamic and longrope need."""
+        """The Frequencies for a context of `seq_len` tokens, 1 to 2^64 - 1, which scalings dynamic and longrope need.
+
+        Raises ValueError where it is missing or out of range, TypeError where it is no integer.
+        """
         if not self.needs_seq_len:
             if seq_len is not None:
                 whole("seq_len", seq_len, 1, MAX_POSITIONS)

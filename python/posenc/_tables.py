@@ -83,6 +83,7 @@ def alibi_slopes(heads, *, slopes="paper", max_bias=8.0, first_head=0, head_coun
     heads: heads of the whole model. slopes: 'paper' (Hugging Face, MPT, ggml) or 'plain',
         2^(-max_bias (h+1) / heads); they agree where the head count is a power of two.
     first_head, head_count: those of one tensor-parallel rank; None: all from first_head on.
+    Raises ValueError or TypeError that names the argument.
     Source: Press, Smith, Lewis, arXiv:2108.12409.
     """
     heads, slopes, max_bias = alibi_numbers(heads, slopes, max_bias)
@@ -141,7 +142,10 @@ def alibi_bias(heads, queries, keys, *, causal=True, query_offset=None, slopes="
 def convert(x, dtype, *, out=None):
     """x in another dtype, rounded once to nearest, ties to even (float64 to 16 bits does not pass float32).
 
-    x: array or tensor on the CPU. Returns a new one, contiguous, or `out`.
+    x: array or tensor on the CPU, of any shape: float64, float32, float16 or bfloat16; without a gradient.
+    dtype: one of these four, as NumPy, PyTorch or a text names it. out: where the result goes, of x's shape.
+    Returns a new one, contiguous, or `out`. Raises ValueError or TypeError that names the argument.
+    Source: IEEE 754-2019, roundTiesToEven; denormals are kept, a NaN stays one.
     """
     if is_torch(x):
         from . import _torch

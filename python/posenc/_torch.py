@@ -25,6 +25,7 @@ is_compiling, is_grad_enabled = torch.compiler.is_compiling, torch.is_grad_enabl
 transforms_active, dispatch_modes = torch._C._are_functorch_transforms_active, torch._C._len_torch_dispatch_stack
 tracing_state, empty_like = torch._C._get_tracing_state, torch.empty_like
 increment_version = torch.autograd.graph.increment_version
+forward_mode = torch.autograd.forward_ad  # its _current_level is -1 outside of dual_level
 
 
 def from_numpy(array):
@@ -38,6 +39,8 @@ def plain_array(x):
     """What the C module reads and writes in place of a tensor on the CPU."""
     if not x.is_cpu or x.layout is not strided:
         raise TypeError(f"x is a {x.layout} tensor on {x.device} but must be a strided one on the CPU")
+    if x.requires_grad and is_grad_enabled():
+        raise ValueError("x requires a gradient but this function has none: x.detach(), or torch.no_grad()")
     return to_dlpack(x.detach().resolve_neg())
 
 
@@ -59,9 +62,10 @@ def output_array(out, shape, dtype):
 
 def is_plain(x):
     """Whether x is a tensor on the CPU that needs no gradient, and nothing watches the operations: no compiler, no
-    vmap or grad of torch.func, no dispatch mode. Then its memory may be handed to the C library."""
+    vmap or grad of torch.func, no dispatch mode, no forward-mode derivative. Then its memory may be handed to the C
+    library."""
     return (type(x) in PLAIN_CLASSES and not is_compiling() and x.is_cpu and x.layout is strided and not x.is_neg()
-            and not (x.requires_grad and is_grad_enabled())
+            and not (x.requires_grad and is_grad_enabled()) and forward_mode._current_level < 0
             and not (transforms_active() or dispatch_modes() or tracing_state()))
 
 
@@ -161,10 +165,10 @@ def rotate_watched(x, out, rotation, dtype, options, lists, threads):
         pairing = 1 if rotation.pairing == "interleaved" else 0
     indices = tuple(None if values is None else index_tensor(name, values, wanted)
                     for values, (name, wanted) in zip(lists, LISTS))
-    if is_host(x):
+    if on_host(x):
         check_head_dim(x, rotation, axes)
         cos, sin = cpu_tables(rotation, x.dtype is torch.float64)
-        call = registered if is_compiling() or dispatch_modes() else Differentiable.apply
+        call = registered if is_compiling() else Differentiable.apply
         made = call(
             x, cos, sin, *indices, axes,
             [LAYOUTS.index(rotation.layout), int(rotation._differ), pairing, rotation.rotary_start, direction,
@@ -179,6 +183,12 @@ def rotate_watched(x, out, rotation, dtype, options, lists, threads):
 
 def is_host(x):
     return x.device.type == "cpu"
+
+
+def on_host(x):
+    """Whether the operator turns x: a tensor on the CPU, but within a compiler's transforms of torch.func, where
+    registered operators have no gradients, and tangents that are zero."""
+    return is_host(x) and not (is_compiling() and transforms_active())
 
 
 def check_watched_output(x, out):
@@ -222,6 +232,15 @@ def cpu_tables(rotation, wide):
     return table_tensors(*(rotation._float64() if wide else rotation._float32())) if made is None else made
 
 
+NUMBERS_OF_A_THREAD = 1 << 20  # less does not repay its start
+
+
+def threads_for(x):
+    """How many threads share a tensor that is turned inside a model: PyTorch's own number where there is work for
+    so many."""
+    return max(1, min(torch.get_num_threads(), x.numel() // NUMBERS_OF_A_THREAD))
+
+
 # --- The operator -----------------------------------------------------------------------------------
 
 # PyTorch's own work for a call grows with the square of the number of arguments, so integers come in one list:
@@ -230,8 +249,10 @@ def cpu_tables(rotation, wide):
 def compute(x: Tensor, cos: Tensor, sin: Tensor, row_ids: Optional[Tensor], row_starts: Optional[Tensor],
             cu_seqlens: Optional[Tensor], axes: str, numbers: List[int], attention_factor: float,
             dtype: torch.dtype) -> Tensor:
-    """posenc.rotate on tensors: cos and sin are tables in one of the layouts, in float64 for float64 x."""
+    """posenc.rotate on tensors: cos and sin are tables in one of the layouts, in float64 for float64 x. threads: 0 for
+    as many as are worth it."""
     layout, differ, pairing, rotary_start, direction, output_pairing, threads = numbers
+    threads = threads or threads_for(x)
     rows = _core.rows(to_dlpack(cos), to_dlpack(sin), layout, bool(differ), pairing, rotary_start, attention_factor,
                       0)
     lists = tuple(None if values is None else values.numpy() for values in (row_ids, row_starts, cu_seqlens))
@@ -261,7 +282,8 @@ def _(x, cos, sin, row_ids, row_starts, cu_seqlens, axes, numbers, attention_fac
 def setup_context(ctx, inputs, output):
     x, cos, sin, row_ids, row_starts, cu_seqlens, ctx.axes, ctx.numbers, ctx.factor, _ = inputs
     ctx.save_for_backward(cos, sin, row_ids, row_starts, cu_seqlens)
-    ctx.x_dtype = x.dtype
+    ctx.save_for_forward(cos, sin, row_ids, row_starts, cu_seqlens)
+    ctx.x_dtype, ctx.dtype = x.dtype, output.dtype
 
 
 def backward_by(rotate, ctx, grad):
@@ -314,21 +336,33 @@ class Differentiable(torch.autograd.Function):
         return backward_by(Differentiable.apply, ctx, grad)
 
     @staticmethod
+    def jvp(ctx, tangent, *others):
+        """A rotation is linear: the tangent turns as x does."""
+        return Differentiable.apply(tangent, *ctx.saved_tensors, ctx.axes, ctx.numbers, ctx.factor, ctx.dtype)
+
+    @staticmethod
     def vmap(info, in_dims, *args):
         return over_batch(Differentiable.apply, in_dims, *args)
 
 
 # --- Other devices ----------------------------------------------------------------------------------
 
+@torch.compiler.assume_constant_result
+def default_axes(rank, own_rows):
+    return _core.default_axes(rank, own_rows)
+
+
 def device_tables(rotation, device, wide):
-    """cos, sin, and those of each pair's second channel, (..., tokens, pairs): made here, moved there once."""
+    """cos, sin, and those of each pair's second channel, (..., tokens, pairs): made here, moved there once. In a compiled
+    function that is their first use they are moved by its graph."""
     key = device, wide
     found = rotation._tables.get(key)
     if found is None:
-        parts = half_tables(*(rotation._float64() if wide else rotation._float32()), rotation.layout)
-        cos, sin, *second = (torch.from_numpy(np.ascontiguousarray(part)).to(device) for part in parts)
+        parts = half_tables(*cpu_tables(rotation, wide), rotation.layout)
+        cos, sin, *second = [part.contiguous().to(device) for part in parts]
         found = (cos, sin, *second) if rotation._differ else (cos, sin, cos, sin)
-        rotation._tables[key] = found
+        if not is_compiling():
+            rotation._tables[key] = found
     return found
 
 
@@ -350,29 +384,55 @@ def rotate_by_operations(x, rotation, kind, axes, direction, output_pairing, pai
     check_head_dim(x, rotation, axes)
     if direction == INVERSE and rotation._differ:
         raise ValueError("inverse is given, but these tables are no rotation and have only the transpose")
-    wide = x.dtype is torch.float64
-    own_rows = rotation._both[0].batch > 1 or has_own_rows(lists)
-    letters = axes or _core.default_axes(x.dim(), own_rows)
-    order = sorted(range(x.dim()), key=lambda i: "bthd".index(letters[i]))
-    moved = x.permute(order)
-    sizes = [1, 1, 1, 1]
-    for i in order:
-        sizes["bthd".index(letters[i])] *= x.shape[i]
-    four = moved.reshape(sizes).to(torch.float64 if wide else torch.float32)
+    letters = axes or default_axes(x.dim(), rotation._sizes[0] > 1 or has_own_rows(lists))
+    sizes = sizes_of(x, letters)
     start, width = rotation.rotary_start, rotation.rotary_dim
     if start + width > sizes[3]:
         raise ValueError(f"x has {sizes[3]} channels in its axis head_dim but the rotation turns {width} from "
                          f"{start} on")
-    tables = [chosen_rows(table, rotation, sizes, lists) for table in device_tables(rotation, x.device, wide)]
-    turned = turn(four.narrow(-1, start, width), tables, direction, pairing,
-                  pairing if output_pairing == SAME else output_pairing - HALF)
+    tables = [chosen_rows(table, rotation, sizes, lists)
+              for table in device_tables(rotation, x.device, x.dtype is torch.float64)]
+    scale = 1.0
     if direction == INVERSE and rotation.attention_factor != 1.0:
-        turned = turned * (1.0 / (rotation.attention_factor * rotation.attention_factor))
-    left, end = moved.reshape(sizes), start + width
-    made = torch.cat((left.narrow(-1, 0, start).to(kind), turned.to(kind),
-                      left.narrow(-1, end, sizes[3] - end).to(kind)), -1)
+        scale = 1.0 / (rotation.attention_factor * rotation.attention_factor)
+    return turn_channels(x, tables, letters, start, direction, pairing,
+                         pairing if output_pairing == SAME else output_pairing - HALF, scale, kind)
+
+
+def sizes_of(x, letters):
+    """batch, tokens, heads, head_dim."""
+    sizes = [1, 1, 1, 1]
+    for letter, size in zip(letters, x.shape):
+        sizes["bthd".index(letter)] *= size
+    return sizes
+
+
+def turn_channels(x, tables, letters, start, direction, pairing, output_pairing, scale, kind):
+    """tables: cos, sin and those of each pair's second channel, (tokens, pairs) or (batch, tokens, pairs) in the
+    computing dtype. Channels from `start` on turn; the others are copied."""
+    order = sorted(range(x.dim()), key=lambda i: "bthd".index(letters[i]))
+    moved = x.permute(order)
+    sizes, end = sizes_of(x, letters), start + 2 * tables[0].shape[-1]
+    four = moved.reshape(sizes)
+    turned = turn(four.narrow(-1, start, end - start).to(tables[0].dtype), tables, direction, pairing, output_pairing)
+    if scale != 1.0:
+        turned = turned * scale
+    made = torch.cat((four.narrow(-1, 0, start).to(kind), turned.to(kind),
+                      four.narrow(-1, end, sizes[3] - end).to(kind)), -1)
     back = [order.index(i) for i in range(x.dim())]
     return made.reshape(moved.shape).permute(back)
+
+
+def rotate_by_rows(x, cos, sin, letters, start, direction, pairing, output_pairing, kind):
+    """A rotation by rows that are tensors where x is, (tokens, pairs) or (batch, tokens, pairs), for those who have no
+    Rotation: compilers, which cannot make one, and other devices, which need no copy of theirs."""
+    wide = torch.float64 if x.dtype is torch.float64 else torch.float32
+    cos, sin = cos.to(wide), sin.to(wide)
+    if on_host(x):
+        call = registered if is_compiling() else Differentiable.apply
+        return call(x, cos, sin, None, None, None, letters,
+                    [0, 0, pairing, start, direction, output_pairing + HALF, 0], 1.0, kind)
+    return turn_channels(x, (cos, sin, cos, sin), letters, start, direction, pairing, output_pairing, 1.0, kind)
 
 
 def turn(x, tables, direction, pairing, output_pairing):
@@ -398,7 +458,10 @@ def chosen_rows(table, rotation, sizes, lists):
                              f"(tokens is {tokens})")
         return table
     ids = row_numbers(batch, tokens, *lists)
-    if ids.numel() and not 0 <= int(ids.min()) <= int(ids.max()) < rotation.tokens:
+    if is_compiling():  # the numbers come later
+        torch._assert_async(((ids >= 0) & (ids < rotation.tokens)).all(),
+                            "row_ids, row_starts or cu_seqlens choose rows that the rotation has not")
+    elif ids.numel() and not 0 <= int(ids.min()) <= int(ids.max()) < rotation.tokens:
         raise ValueError(f"row_ids, row_starts or cu_seqlens choose rows {int(ids.min())} to {int(ids.max())} but the "
                          f"rotation has {rotation.tokens}")
     ids = ids.to(table.device)

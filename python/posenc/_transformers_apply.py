@@ -16,7 +16,9 @@ from dataclasses import dataclass
 import torch
 
 from ._rotate import rotate
-from ._transformers_rows import Tag, is_watched
+from ._torch import BACKWARD, FORWARD, is_host, rotate_by_rows, threads_for
+from ._transformers_rows import Tag, is_traced, is_watched
+from ._words import PAIRINGS
 
 NAMES = re.compile(r"apply.*(rot|rope)", re.IGNORECASE)
 TENSORS = (("q", "k"), ("query", "key"), ("xq", "xk"), ("x",), ("tensor",))
@@ -68,13 +70,14 @@ def random_tables(table, axes):
     shape = (2, 5, 4) if axes == 3 else (5, 4)
     angle = torch.rand(shape, generator=generator) * 6 - 3
     cos, sin = angle.cos(), angle.sin()
+    tag = Tag(table, cos, sin, None)
     if table == "complex":
-        return (torch.complex(cos, sin),), Tag(table, cos, sin, None)
+        return (torch.complex(cos, sin),), tag
     if table == "full-half":
         cos, sin = torch.cat((cos, cos), -1), torch.cat((sin, sin), -1)
     elif table == "full-interleaved":
         cos, sin = cos.repeat_interleave(2, -1), sin.repeat_interleave(2, -1)
-    return (cos, sin), Tag(table, cos, sin, None)
+    return (cos, sin), tag
 
 
 def random_tensors(count, axes, width):
@@ -143,10 +146,13 @@ def promotes(function, signature, letters, width, tables):
 
 def turn(x, tag, style, letters, kind):
     start = x.shape[-1] - tag.width if style.trailing else 0
+    if is_watched() or not is_host(x):
+        return rotate_by_rows(x, tag.cos, tag.sin, letters, start, BACKWARD if style.backward else FORWARD,
+                              PAIRINGS.index(style.pairing), PAIRINGS.index(style.output_pairing), kind)
     same_pairs = style.output_pairing == style.pairing
     return rotate(x, tag.rotation(start, style.pairing), axes=AXES[letters], backward=style.backward,
                   output_pairing=None if same_pairs else style.output_pairing,
-                  dtype=None if kind is x.dtype else kind)
+                  dtype=None if kind is x.dtype else kind, threads=threads_for(x))
 
 
 def fits(x, tag, style, letters):
@@ -169,7 +175,7 @@ def replacement(original, signature, styles):
 
     @functools.wraps(original)
     def apply(*args, **kwargs):
-        if is_watched():
+        if is_traced():
             return original(*args, **kwargs)
         values = dict(zip(signature.names, args))
         values.update(kwargs)
@@ -178,7 +184,7 @@ def replacement(original, signature, styles):
             bearer = None
         tag = getattr(bearer, "_posenc", None)
         style = None if tag is None else styles.get((tag.table, tag.axes))
-        if style is None or (tag.partner is not None and tag.partner() is not values.get(tables[1])):
+        if style is None or (tag.partner is not None and tag.partner is not values.get(tables[1])):
             return original(*args, **kwargs)
         letters = style.axes or OF_UNSQUEEZE.get((tag.axes, values.get("unsqueeze_dim", default)))
         xs = [values.get(name) for name in names]

@@ -44,6 +44,8 @@ def plan_of(module, mode):
         raise LeftAlone("it is swapped already")
     if "forward" in module.__dict__:
         raise LeftAlone("its forward has been replaced on the instance (accelerate's hooks do that)")
+    if getattr(getattr(module, "config", None), "alibi", False):
+        raise LeftAlone("nothing is turned: its configuration says alibi")
     for name, value in module._parameters.items():
         if value is not None:
             raise LeftAlone(f"it has the parameter {name}, which changes the angles as it is trained")

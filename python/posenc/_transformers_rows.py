@@ -19,6 +19,8 @@ import torch
 from ._rotation import Rotation, angles
 from ._spec import RopeSpec
 
+is_compiling, tracing_state = torch.compiler.is_compiling, torch._C._get_tracing_state
+dispatch_modes = torch._C._len_torch_dispatch_stack
 OWN_VALUES = -1  # instead of an exact spec's number: the module's inverse frequencies, mode float32
 
 
@@ -106,9 +108,15 @@ def _(position_ids, inv_freq, factor, source, seq_len, wide):
     return position_ids.new_empty(shape, dtype=kind), position_ids.new_empty(shape, dtype=kind)
 
 
+def is_traced():
+    """Whether torch.jit.trace records: it keeps transformers' own functions."""
+    return not is_compiling() and tracing_state() is not None
+
+
 def is_watched():
-    """Whether a compiler or tracer records operations: only registered operators may run then."""
-    return torch.compiler.is_compiling() or torch._C._get_tracing_state() is not None
+    """Whether somebody records operations, or stands for tensors without numbers: only registered operators may run
+    then."""
+    return is_compiling() or tracing_state() is not None or dispatch_modes() > 0
 
 
 def rows(position_ids, inv_freq, factor, source, seq_len, wide):
@@ -121,24 +129,30 @@ def rows(position_ids, inv_freq, factor, source, seq_len, wide):
 # --- What the apply function finds -----------------------------------------------------------------
 
 class Tag:
-    """Hangs on the cos (or complex) tensor that a swapped module gives: the Rotation that the apply function of a
-    layer turns by, in float32 whatever the tensor's dtype, and which sin belongs to it."""
-    __slots__ = ("table", "axes", "cos", "sin", "partner", "made", "batch", "tokens", "width")
+    """Hangs on the cos (or complex) tensor that a swapped module gives: the rows that the apply function of a layer
+    turns by, as they were before they were rounded to the model's dtype, and which sin belongs to it. Compilers follow
+    it, so it holds tensors; outside of them the Rotation is made once.
+
+    cos, sin: (tokens, pairs) or (batch, tokens, pairs). axes: of the tensor that bears the Tag."""
+    __slots__ = ("table", "axes", "cos", "sin", "partner", "made")
 
     def __init__(self, table, cos, sin, partner):
-        self.table, self.axes = table, cos.dim()
-        pairs = cos.shape[-1] if table in ("half", "complex") else cos.shape[-1] // 2
-        self.width = 2 * pairs
-        if table == "full-interleaved":
-            cos, sin = cos[..., 0::2].contiguous(), sin[..., 0::2].contiguous()
-        elif table == "full-half":
-            cos, sin = cos[..., :pairs], sin[..., :pairs]
+        self.table, self.axes, self.partner, self.made = table, cos.dim(), partner, {}
         if cos.dim() == 3 and cos.shape[0] == 1:
             cos, sin = cos[0], sin[0]
-        self.batch, self.tokens = cos.shape[0] if cos.dim() == 3 else 1, cos.shape[-2]
-        self.cos, self.sin = cos.detach().cpu().numpy(), sin.detach().cpu().numpy()
-        self.partner = None if partner is None else weakref.ref(partner)
-        self.made = {}
+        self.cos, self.sin = cos.detach(), sin.detach()  # without the bearer, which would bear itself
+
+    @property
+    def batch(self):
+        return self.cos.shape[0] if self.cos.dim() == 3 else 1
+
+    @property
+    def tokens(self):
+        return self.cos.shape[-2]
+
+    @property
+    def width(self):
+        return 2 * self.cos.shape[-1]
 
     def rotation(self, start, pairing):
         key = start, pairing
@@ -148,10 +162,16 @@ class Tag:
         return found
 
 
+def half_of(table, rows):
+    """One number for each pair."""
+    if table == "full-interleaved":
+        return rows[..., 0::2].contiguous()
+    return rows[..., :rows.shape[-1] // 2] if table == "full-half" else rows
+
+
 def hang(table, cos, sin, first, second):
-    """first: the tensor that bears the tag; second: the other one, None for complex numbers. cos and sin are the
-    same before they were rounded to the model's dtype."""
-    if cos.dim() in (2, 3) and cos.shape[-1] > 0:
+    """first: the tensor that bears the tag; second: the other one, None for complex numbers."""
+    if not is_traced() and cos.dim() in (2, 3) and cos.shape[-1] > 0:
         first._posenc = Tag(table, cos, sin, second)
 
 
@@ -238,20 +258,20 @@ def forward_of_part(module, part, x, position_ids):
     cos, sin = cos.to(x.device), sin.to(x.device)
     if form.table == "complex":
         made = torch.complex(cos.float(), sin.float())
-        if not is_watched():
-            hang("complex", cos, sin, made, None)
+        hang("complex", cos, sin, made, None)
         return made
+    halves = cos, sin
     if form.recompose:
         more = () if part.layer_type is None else (part.layer_type,)
         cos, sin = module.recomposition_frequencies(cos, *more), module.recomposition_frequencies(sin, *more)
+        halves = half_of(form.table, cos), half_of(form.table, sin)
     elif form.table == "full-half":
         cos, sin = torch.cat((cos, cos), -1), torch.cat((sin, sin), -1)
     elif form.table == "full-interleaved":
         cos, sin = cos.repeat_interleave(2, -1), sin.repeat_interleave(2, -1)
     kind = x.dtype if form.follows else torch.float32 if form.kept == "inv_freq" else module.embed_positions.dtype
     first, second = cos.to(kind), sin.to(kind)
-    if not is_watched():
-        hang(form.table, cos, sin, first, second)
+    hang(form.table, *halves, first, second)
     return (first, second) if form.kept == "inv_freq" else (second, first)
 
 

@@ -7,7 +7,8 @@
 
 What changes: the module that makes cos and sin of the positions (rows), and the function that turns queries and
 keys by them (apply). Parameters, buffers, state_dict and the model's classes stay; training, gradient checkpointing,
-key-value caches and torch.compile work. docs/transformers.md has the families and the differences.
+key-value caches, torch.compile and other devices than the CPU work. docs/transformers.md has the families and the
+differences.
 
 SPDX-License-Identifier: MIT
 """
@@ -55,15 +56,16 @@ class Report:
 def use(model, mode="float32", *, strict=False):
     """Makes a model of transformers take its angles and rotations from posenc.
 
-    model: any module that holds transformers' rotary embedding modules, on the CPU.
+    model: any module that holds transformers' rotary embedding modules. On another device than the CPU the rows are made
+        on the CPU and moved there once a forward pass, and PyTorch's operations turn by them, in float32.
     mode: 'float32': cos and sin of the same float32 angles that transformers forms, from the module's own inverse
         frequencies. 'exact': of the real-number angles of the configuration, correctly rounded.
     strict: refuse the model if anything of its rotary encoding would be left alone.
 
     Returns a Report. All or nothing: on an exception the model is as it was. Raises ValueError for a model that has no
-    rotary embedding module that can be swapped, that is swapped already, or that is not on the CPU; TypeError for
-    what is no module. Undone by `restore`. Turning is done by posenc outside of torch.compile; a compiler fuses
-    transformers' own function with its neighbours, and gets posenc's rows.
+    rotary embedding module that can be swapped (rotary buffers on the meta device have no numbers), or that is
+    swapped already; TypeError for what is no module. Undone by `restore`. torch.compile takes posenc's rows and
+    rotations as operators, without breaking the graph.
     """
     check_model(model, mode)
     report = Report(mode)
@@ -85,9 +87,6 @@ def check_model(model, mode):
         raise TypeError(f"model is of type {type(model).__name__} but must be a torch.nn.Module")
     if any(_rows.is_swapped(module) for module in model.modules()):
         raise ValueError("model is swapped already: posenc.transformers.restore(model) first")
-    for name, tensor in (*model.named_parameters(), *model.named_buffers()):
-        if tensor.device.type not in ("cpu", "meta"):
-            raise ValueError(f"model is on {tensor.device} ({name}) but posenc runs on the CPU: move it there first")
 
 
 def row_plans(model, mode, report):
@@ -102,9 +101,18 @@ def row_plans(model, mode, report):
             report.left_alone.append((f"{name} ({type(module).__name__})", str(reason)))
             continue
         plans.append((name, module, plan))
+        remarks = remarks + device_remarks(model, module)
         layouts = sorted({part.form.table for part in plan.parts.values()})
         report.rows.append((name, type(module).__name__, ", ".join(layouts), remarks))
     return plans
+
+
+def device_remarks(model, module):
+    """What differs where tensors are not on the CPU: the devices of the module's buffers and of the model."""
+    devices = {str(tensor.device) for tensor in (*module.buffers(), *model.parameters())}
+    devices = sorted(device for device in devices if device not in ("cpu", "meta"))
+    return [f"on {', '.join(devices)}: rows are moved there once a forward pass, PyTorch's operations turn by them"
+            ] if devices else []
 
 
 def table_shapes(plan):

@@ -77,16 +77,26 @@ bool is_bfloat16(nb::handle object) {
 }
 
 /* Asking for a buffer that is not there raises an exception, which takes microseconds: the dtype that did it
- * once is remembered. Written with the GIL held. */
-PyObject *bfloat16_dtype = nullptr;
+ * once is remembered, and that of its bits, uint16. Written with the GIL held. */
+PyObject *bfloat16_dtype = nullptr, *bits_dtype = nullptr;
 
 bool is_known_bfloat16(nb::handle object) {
     if (!bfloat16_dtype)
         return false;
-    nb::object dtype = nb::steal(PyObject_GetAttrString(object.ptr(), "dtype"));
+    static PyObject *const name = PyUnicode_InternFromString("dtype");
+    nb::object dtype = nb::steal(PyObject_GetAttr(object.ptr(), name));
     if (!dtype.is_valid())
         PyErr_Clear();
     return dtype.ptr() == bfloat16_dtype;
+}
+
+nb::object bits_of(nb::handle object) {
+    static PyObject *const name = PyUnicode_InternFromString("view");
+    if (bits_dtype)
+        return nb::steal(PyObject_CallMethodObjArgs(object.ptr(), name, bits_dtype, nullptr));
+    nb::object bits = object.attr("view")("uint16");
+    bits_dtype = nb::object(bits.attr("dtype")).release().ptr();
+    return bits;
 }
 
 size_t bytes_of(number type) {
@@ -161,8 +171,8 @@ void array::take_buffer(nb::handle object, use how) {
         narrow = true;
     }
     if (narrow) {
-        object_ = object.attr("view")("uint16");
-        if (PyObject_GetBuffer(object_.ptr(), &buffer_, PyBUF_RECORDS_RO))
+        object_ = bits_of(object);
+        if (!object_.is_valid() || PyObject_GetBuffer(object_.ptr(), &buffer_, PyBUF_RECORDS_RO))
             throw nb::python_error();
     }
     has_buffer_ = true;

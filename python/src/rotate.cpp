@@ -92,7 +92,7 @@ rotation_rows make_rows(nb::object cos_given, nb::object sin_given, int layout, 
     return {std::move(cos_given), std::move(sin_given), plain, head_dim};
 }
 
-/* --- Outputs -------------------------------------------------------------------------------------- */
+/* --- The call ------------------------------------------------------------------------------------- */
 
 void check_same_shape(const array &x, const array &out) {
     bool same = x.rank == out.rank;
@@ -102,11 +102,24 @@ void check_same_shape(const array &x, const array &out) {
         throw nb::value_error("out must have the shape of x");
 }
 
-/* --- The call ------------------------------------------------------------------------------------- */
-
+/* An array and its output, of one shape. */
 struct rotate_item {
     rotate_item(nb::handle x_given, nb::handle out_given)
-        : x(x_given, "x", array::use::read), out(out_given, "out", array::use::write) {}
+        : x(x_given, "x", array::use::read), out(out_given, "out", array::use::write) {
+        check_same_shape(x, out);
+        if (x.rank == 0)
+            throw nb::value_error("x must have at least one axis, head_dim");
+    }
+
+    /* axes: a letter for each axis, or none. False if some axes are not one in memory. */
+    bool describe_axes(const char *axes, bool own_rows) {
+        if (*axes && std::strlen(axes) != static_cast<size_t>(x.rank))
+            throw nb::value_error(("axes names " + std::to_string(std::strlen(axes)) +
+                                   " axes but x has " + std::to_string(x.rank))
+                                      .c_str());
+        std::string letters = *axes ? axes : default_axes(x.rank, own_rows);
+        return describe(x, letters.c_str(), &from) && describe(out, letters.c_str(), &to);
+    }
 
     array x, out;
     posenc_tensor from, to;
@@ -131,18 +144,7 @@ int rotate(nb::tuple tables, nb::tuple xs, nb::tuple outs, const char *axes, int
     size_t numbers = 0;
     for (size_t i = 0; i < count; i++) {
         rotate_item &item = items[i].emplace(xs[i], outs[i]);
-        check_same_shape(item.x, item.out);
-        if (item.x.rank == 0)
-            throw nb::value_error("x must have at least one axis, head_dim");
-        if (*axes && std::strlen(axes) != static_cast<size_t>(item.x.rank))
-            throw nb::value_error(("axes names " + std::to_string(std::strlen(axes)) +
-                                   " axes but x has " + std::to_string(item.x.rank))
-                                      .c_str());
-        std::string letters =
-            *axes ? axes
-                  : default_axes(item.x.rank, narrow.plain.batch > 1 || chosen.for_each_sequence());
-        if (!describe(item.x, letters.c_str(), &item.from) ||
-            !describe(item.out, letters.c_str(), &item.to))
+        if (!item.describe_axes(axes, narrow.plain.batch > 1 || chosen.for_each_sequence()))
             return NEEDS_COPY;
         check_head_dim(narrow, item.from);
         if ((item.x.type == number::f64) != (items[0]->x.type == number::f64))
@@ -190,19 +192,10 @@ int norm_rotate(nb::tuple tables, nb::handle x, nb::handle out, const nb::tuple 
     const rotation_rows *rows = turns ? &nb::cast<const rotation_rows &>(tables[0]) : nullptr;
     chosen_rows chosen(lists);
     rotate_item item(x, out);
-    check_same_shape(item.x, item.out);
-    if (item.x.rank == 0)
-        throw nb::value_error("x must have at least one axis, head_dim");
-    if (*axes && std::strlen(axes) != static_cast<size_t>(item.x.rank))
-        throw nb::value_error(("axes names " + std::to_string(std::strlen(axes)) +
-                               " axes but x has " + std::to_string(item.x.rank))
-                                  .c_str());
     given_stages given(norm, scales, static_cast<size_t>(item.x.shape[item.x.rank - 1]));
     bool own =
         (rows && rows->plain.batch > 1) || chosen.for_each_sequence() || given.for_each_sequence();
-    std::string letters = *axes ? axes : default_axes(item.x.rank, own);
-    if (!describe(item.x, letters.c_str(), &item.from) ||
-        !describe(item.out, letters.c_str(), &item.to))
+    if (!item.describe_axes(axes, own))
         return NEEDS_COPY;
     given.take_scales(item.from);
     posenc_rotation rotation{};

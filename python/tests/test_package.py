@@ -38,6 +38,23 @@ def test_every_name_has_a_manual():
         assert words in posenc.rotate.__doc__
 
 
+@pytest.mark.parametrize("name", posenc.__all__)
+def test_a_manual_says_arguments_errors_and_source(name):
+    made = getattr(posenc, name)
+    text = inspect.getdoc(made)
+    if name not in ("Note", "cpu"):
+        assert re.search("Raises|raises", text) and re.search(r"Source|docs/[\w/]+\.md", text), name
+    if name != "Frequencies":  # nobody makes one
+        for argument in inspect.signature(made).parameters:
+            assert re.search(rf"\b{argument}\b", text), argument
+    for member, value in vars(made).items() if inspect.isclass(made) else ():
+        if not member.startswith("_") and (callable(value) or isinstance(value, (property, classmethod))):
+            own = value.__func__ if isinstance(value, classmethod) else value
+            assert inspect.getdoc(own), f"{name}.{member}"
+            if inspect.isfunction(own):
+                assert re.search("Raises|from_config", own.__doc__), f"{name}.{member}"
+
+
 def stub_functions():
     for node in ast.parse(STUB.read_text()).body:
         if isinstance(node, ast.FunctionDef):

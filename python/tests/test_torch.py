@@ -216,6 +216,83 @@ def test_torch_func_grad():
     assert torch.equal(found, wanted)
 
 
+@pytest.mark.parametrize("way", range(len(WAYS)))
+@pytest.mark.parametrize("turn", ["plain", "own", "yarn"])
+def test_forward_mode(way, turn):
+    turn = {"plain": TURN, "own": OWN, "yarn": posenc.rotation(YARN, [3, 40, 900])}[turn]
+    x, tangent = tensor((2, 2, 3, 8), torch.float64), tensor((2, 2, 3, 8), torch.float64, 1)
+
+    def rotated(x):
+        return posenc.rotate(x, turn, **WAYS[way])
+
+    wanted = rotated(x), rotated(tangent)
+    for made in (torch.func.jvp(rotated, (x,), (tangent,)), torch.func.linearize(rotated, x)[1](tangent)):
+        for found, right in zip(made if isinstance(made, tuple) else (wanted[0], made), wanted):
+            assert torch.equal(found, right)
+    with torch.autograd.forward_ad.dual_level():
+        made = torch.autograd.forward_ad.unpack_dual(rotated(torch.autograd.forward_ad.make_dual(x, tangent)))
+    assert torch.equal(made.primal, wanted[0]) and torch.equal(made.tangent, wanted[1])
+    with torch.autograd.forward_ad.dual_level():  # a gradient too
+        dual = torch.autograd.forward_ad.make_dual(x.clone().requires_grad_(), tangent)
+        made = torch.autograd.forward_ad.unpack_dual(rotated(dual))
+    assert torch.equal(made.tangent, wanted[1])
+    assert torch.autograd.gradcheck(rotated, (x.clone().requires_grad_(),), check_forward_ad=True)
+
+
+@pytest.mark.parametrize("kind", TYPES)
+@pytest.mark.parametrize("target", TYPES)
+def test_tangents_have_the_dtype_of_the_result(kind, target):
+    x, tangent = tensor((2, 3, 8), kind), tensor((2, 3, 8), kind, 1)
+    value, found = torch.func.jvp(lambda x: posenc.rotate(x, TURN, dtype=target), (x,), (tangent,))
+    assert value.dtype == found.dtype == target
+    assert same_bytes(to_numpy(found), posenc.rotate(to_numpy(tangent), TURN, dtype=TYPES[target]))
+
+
+def test_jacobians():
+    table = posenc.rotation(SPEC, range(50))
+    x = tensor((2, 3, 8), torch.float64)
+
+    def squares(x):
+        return posenc.rotate(x, table, row_ids=[[4, 5, 6], [7, 8, 49]]) ** 2
+
+    forward, reverse = torch.func.jacfwd(squares)(x), torch.func.jacrev(squares)(x)
+    torch.testing.assert_close(forward, reverse, rtol=1e-12, atol=1e-12)
+    torch.testing.assert_close(forward, torch.autograd.functional.jacobian(squares, x), rtol=1e-12, atol=1e-12)
+    hessian = torch.func.hessian(lambda x: (squares(x) ** 2).sum())(x)  # jacfwd of jacrev
+    torch.testing.assert_close(hessian, torch.autograd.functional.hessian(lambda x: (squares(x) ** 2).sum(), x))
+    tangents = tensor((4, 2, 3, 8), torch.float64, 1)
+    each = torch.vmap(lambda t: torch.func.jvp(squares, (x,), (t,))[1])(tangents)
+    torch.testing.assert_close(each, torch.stack([torch.func.jvp(squares, (x,), (t,))[1] for t in tangents]))
+    both = torch.func.jvp(lambda x, y: posenc.rotate((x, y), TURN)[1], (x, x), (tangents[0], tangents[1]))[1]
+    assert torch.equal(both, posenc.rotate(tangents[1], TURN))
+
+
+def test_out_takes_the_tangent():
+    x, tangent = tensor((3, 8)), tensor((3, 8), seed=1)
+    with torch.autograd.forward_ad.dual_level():
+        out = torch.empty(3, 8)
+        assert posenc.rotate(torch.autograd.forward_ad.make_dual(x, tangent), TURN, out=out) is out
+        made = torch.autograd.forward_ad.unpack_dual(out)
+    assert torch.equal(made.primal, posenc.rotate(x, TURN)) and torch.equal(made.tangent, posenc.rotate(tangent, TURN))
+
+
+@pytest.mark.parametrize("lists", [{}, {"row_ids": [4, 0, 49]}, {"row_starts": [7, 40]}])
+def test_compiled_derivatives(lists):
+    """A compiler within transforms of torch.func sees PyTorch's operations: registered operators have no derivatives
+    there, and tangents that are zero."""
+    table = posenc.rotation(SPEC, range(50))
+    turn, lists = table if lists else TURN, {name: torch.tensor(values) for name, values in lists.items()}
+    x, other = tensor((2, 4, 3, 8)), tensor((2, 4, 3, 8), seed=1)
+
+    def rotated(x):
+        return posenc.rotate(x, turn, **lists)
+
+    for work in (lambda x: torch.func.jvp(rotated, (x,), (other,))[1], torch.func.grad(lambda x: (rotated(x) * other).sum()),
+                 torch.func.jacfwd(rotated)):
+        found = torch.compile(work, backend="aot_eager", fullgraph=True)(x)
+        torch.testing.assert_close(found, work(x))
+
+
 # --- Other devices ------------------------------------------------------------------------------------------------
 
 @pytest.mark.parametrize("kind", TYPES)
@@ -271,6 +348,26 @@ def test_plain_operations_are_differentiable(monkeypatch):
     out = torch.empty(2, 4, 3, 8, dtype=torch.float64)
     assert posenc.rotate(x.detach(), TURN, out=out) is out
     assert torch.equal(out, posenc.rotate(x, TURN))
+
+
+@pytest.mark.parametrize("first_use", ["eager", "compiled"])
+def test_plain_operations_compile(first_use, monkeypatch):
+    table = posenc.rotation(SPEC, range(50))
+    x = tensor((2, 4, 3, 8))
+    sets = [(TURN, {}), (table, {"row_ids": [4, 0, 49]}), (table, {"row_ids": [[4, 0, 49], [1, 1, 1]]}),
+            (table, {"row_starts": [7, 40]})]
+    wanted = [posenc.rotate(x, turn, **lists) for turn, lists in sets]
+    elsewhere(monkeypatch)
+    for (turn, lists), right in zip(sets, wanted):
+        turn._tables.clear()
+        if first_use == "eager":
+            posenc.rotate(x, turn, **lists)
+        lists = {name: torch.tensor(values) for name, values in lists.items()}
+        compiled = torch.compile(lambda x, lists: posenc.rotate(x, turn, **lists), backend="aot_eager", fullgraph=True)
+        assert torch.equal(compiled(x, lists), right)
+    assert len(TURN._tables) == (first_use == "eager")
+    with pytest.raises(RuntimeError, match="choose rows"):
+        compiled(x, {"row_starts": torch.tensor([7, 48])})
 
 
 @pytest.mark.parametrize("kind", TYPES)
@@ -344,6 +441,7 @@ def test_tables_that_are_added():
     (TypeError, "positions|bool", lambda: posenc.rotation(SPEC, torch.tensor([True]))),
     (TypeError, "out|meta", lambda: posenc.sinusoidal(3, 8, out=torch.zeros(3, 8, device="meta"))),
     (ValueError, "out|gradient", lambda: posenc.sinusoidal(3, 8, out=torch.zeros(3, 8, requires_grad=True))),
+    (ValueError, "x|gradient", lambda: posenc.convert(torch.zeros(3, 8, requires_grad=True), torch.float16)),
 ])
 def test_refused(kind, words, call):
     with pytest.raises(kind) as caught:

@@ -87,7 +87,8 @@ WEIGHTS = {"qwen3_next": 0.5}
 
 # Families without rotary embeddings: use() refuses them.
 WITHOUT = {name: (name, CAUSAL, {}) for name in ("bloom", "mpt", "gpt2", "opt")}
-WITHOUT |= {"t5": ("t5", "T5EncoderModel", {"d_kv": 16, "num_heads": 4, "num_layers": 2}),
+WITHOUT |= {"falcon-alibi": ("falcon", CAUSAL, {"head_dim": None, "alibi": True}),
+            "t5": ("t5", "T5EncoderModel", {"d_kv": 16, "num_heads": 4, "num_layers": 2}),
             "roformer": ("roformer", "RoFormerModel", {})}
 
 

@@ -2,7 +2,7 @@
 import copy
 import functools
 
-from families import FAMILIES, WITHOUT, pytest, small_model, takes, torch
+from families import FAMILIES, pytest, small_model, takes, torch
 
 import posenc.transformers
 from posenc import _transformers_apply
@@ -116,11 +116,15 @@ def test_exact_mode_is_near_and_restore_brings_all_back(name):
     assert torch.equal(again, wanted)
 
 
-@pytest.mark.parametrize("name", WITHOUT)
-def test_families_without_rotary_modules_are_refused(name):
-    model = small_model(name)
-    with pytest.raises(ValueError, match="no rotary embedding module"):
-        posenc.transformers.use(model)
+MULTI_AXIS = ("qwen2_vl_text", "qwen2_5_vl_text", "qwen3_vl_text", "glm4v_text")
+
+
+@pytest.mark.parametrize("start", STARTS)
+@pytest.mark.parametrize("name", MULTI_AXIS)
+def test_positions_on_several_axes(name, start):
+    token = torch.arange(11)
+    positions = torch.stack([torch.stack((token, token // (axis + 2) + 5 * axis)) for axis in range(3)]) + start
+    check(name, lambda model: logits(run(model, name, tokens(2, 11), positions)))
 
 
 def test_there_are_families_enough():

@@ -1,14 +1,19 @@
 """What use and restore change and what they do not: training, compilers, copies, saving, dtypes, lengths, bad input.
 SPDX-License-Identifier: MIT"""
 import copy
+import gc
+import inspect
 import pickle
 import sys
+import weakref
 
 from families import LONGROPE, pytest, small_model, torch, transformers
+from test_models import logits as logits_of
+from test_models import run
 
 import posenc
 import posenc.transformers
-from posenc import _transformers_apply, _transformers_rows
+from posenc import _torch, _transformers_apply, _transformers_rows
 
 IDS = torch.randint(3, 96, (2, 12), generator=torch.Generator().manual_seed(3))
 LLAMA = "transformers.models.llama.modeling_llama"
@@ -147,21 +152,123 @@ def test_autocast():
         assert a.dtype == b.dtype == torch.float32 and torch.allclose(a, b, atol=1e-6)
 
 
+# --- Compilers --------------------------------------------------------------------------------------------
+
+class Counted:
+    """A compiler's backend that runs the graph as it is and counts what posenc does in it."""
+
+    def __init__(self):
+        self.graphs = self.rows = self.rotations = 0
+
+    def __call__(self, graph, inputs):
+        self.graphs += 1
+        targets = [str(node.target) for part in graph.modules() if isinstance(part, torch.fx.GraphModule)
+                   for node in part.graph.nodes]
+        self.rows += sum("posenc.rope_rows" in target for target in targets)
+        self.rotations += sum("posenc.rotate" in target for target in targets)
+        return graph
+
+
+@pytest.fixture
+def counted():
+    torch._dynamo.reset()
+    torch._dynamo.utils.counters.clear()
+    yield Counted()
+    torch._dynamo.reset()
+
+
+def graph_breaks():
+    return sum(torch._dynamo.utils.counters["graph_break"].values())
+
+
 @pytest.mark.parametrize("mode", ["float32", "exact"])
-def test_compile_takes_our_rows(mode):
-    model = small_model("llama")
+@pytest.mark.parametrize("kind", [torch.float32, torch.bfloat16])
+def test_a_compiled_model_gives_our_numbers(mode, kind, counted):
+    model = small_model("llama").to(kind)
     posenc.transformers.use(model, mode)
     positions = torch.arange(12)[None] + 1_000_000
     wanted = logits(model, position_ids=positions)
-    torch._dynamo.reset()
-    compiled = torch.compile(model, backend="aot_eager", fullgraph=True)
+    compiled = torch.compile(model, backend=counted, fullgraph=True)
     with torch.no_grad():
         found = compiled(input_ids=IDS, position_ids=positions).logits
-    assert (found - wanted).abs().max() <= 1e-5
+    assert torch.equal(found, wanted)
+    assert (counted.graphs, counted.rows, counted.rotations) == (1, 1, 4)  # 2 layers, queries and keys
     posenc.transformers.restore(model)
     with torch.no_grad():  # the compiled graph is not used for the restored model
         assert torch.allclose(compiled(input_ids=IDS, position_ids=positions).logits,
                               logits(model, position_ids=positions), atol=1e-5)
+
+
+# Complex tables pass .to(device), behind which a compiler sees a tensor that nobody marked.
+COMPLEX = ("llama4_text", "deepseek_v2")
+
+
+@pytest.mark.parametrize("name", ["cohere", "deepseek_v3", "deepseek_v4", "glm4v_text", "gptj", "gpt_oss", "moonshine",
+                                  "nanochat", "phi3-longrope", "qwen2_vl_text", *COMPLEX])
+def test_compiled_families(name, counted, monkeypatch):
+    """Of each way of laying rows out and of turning by them one."""
+    own = small_model(name)
+    model = copy.deepcopy(own)
+    posenc.transformers.use(model)
+    positions = torch.arange(12).expand(2, 12)
+    turned = []
+    turn = _transformers_apply.turn
+    with torch.no_grad():
+        logits_of(run(torch.compile(own, backend="eager"), name, IDS, positions))
+        before = graph_breaks()
+        found = logits_of(run(torch.compile(model, backend=counted), name, IDS, positions))
+        assert graph_breaks() == 2 * before
+        monkeypatch.setattr(_transformers_apply, "turn", lambda *args: turned.append(1) or turn(*args))
+        wanted = logits_of(run(model, name, IDS, positions))
+    assert turned and counted.rotations == (0 if name in COMPLEX else len(turned))
+    assert (found - wanted).abs().max() <= (1e-5 if name in COMPLEX else 0)
+
+
+def test_compiled_by_the_default_backend():
+    torch._dynamo.reset()
+    model = small_model("llama", num_hidden_layers=1)
+    posenc.transformers.use(model)
+    wanted = gradients(model)
+    model.forward = torch.compile(model.forward, fullgraph=True)
+    for key, value in gradients(model).items():
+        assert (value - wanted[key]).abs().max() <= 1e-5, key
+
+
+def test_compiled_models_beside_ours_do_not_notice(counted):
+    ours, other = small_model("llama"), small_model("llama", seed=1)
+    wanted = logits(other)
+    posenc.transformers.use(ours)
+    with torch.no_grad():
+        assert torch.equal(torch.compile(other, backend=counted)(input_ids=IDS).logits, wanted)
+    assert counted.rotations == 0
+
+
+def test_layers_compiled_one_by_one(counted):
+    """The rows are made outside of the graphs, and new ones do not compile anew."""
+    model = small_model("llama")
+    posenc.transformers.use(model)
+    wanted = [logits(model, IDS[:, :count]) for count in (12, 7, 5)]
+    for layer in model.model.layers:
+        layer.forward = torch.compile(layer.forward, backend=counted, dynamic=True)
+    for count, right in zip((12, 7, 5), wanted):
+        assert torch.equal(logits(model, IDS[:, :count]), right)
+    assert (counted.graphs, counted.rows, counted.rotations) == (2, 0, 4) and graph_breaks() == 0
+
+
+def test_a_broken_graph_keeps_our_rotation(counted):
+    model = small_model("llama")
+    posenc.transformers.use(model)
+    wanted = logits(model)
+    first = model.model.layers[0].forward
+
+    def breaking(*args, **kwargs):
+        torch._dynamo.graph_break()
+        return first(*args, **kwargs)
+
+    model.model.layers[0].forward = breaking
+    with torch.no_grad():
+        assert torch.equal(torch.compile(model, backend=counted)(input_ids=IDS).logits, wanted)
+    assert counted.graphs > 1 and counted.rotations == 4
 
 
 def test_export_and_trace_have_our_rows():
@@ -171,6 +278,7 @@ def test_export_and_trace_have_our_rows():
     program = torch.export.export(model, (), more)
     graphs = [part.graph for part in program.graph_module.modules() if isinstance(part, torch.fx.GraphModule)]
     assert any("rope_rows" in str(graph) for graph in graphs)  # in a part of its own, since it takes no gradient
+    assert any("posenc.rotate" in str(graph) for graph in graphs)
     with torch.no_grad():
         assert (program.module()(**more).logits - model(**more).logits).abs().max() <= 1e-5
     rotary, far = model.model.rotary_emb, torch.tensor([[1_000_003, 5]])
@@ -239,11 +347,89 @@ def test_exact_dynamic_at_its_own_length():
         assert torch.equal(cos[0], wanted)
 
 
+@pytest.mark.parametrize("name", ["llama", "gptj", "qwen2_vl_text", "llama4_text"])
+def test_rows_are_let_go_with_their_tensors(name):
+    """What hangs on cos does not hold it, or each forward pass would keep its rows until a collection."""
+    model = small_model(name)
+    posenc.transformers.use(model)
+    rotary = next(module for module in model.modules() if _transformers_rows.is_swapped(module))
+    gc.disable()
+    try:
+        made = rotary(torch.zeros(1), torch.arange(5)[None])
+        bearer = next(x for x in (made if isinstance(made, tuple) else (made,)) if hasattr(x, "_posenc"))
+        tag = weakref.ref(bearer)
+        del made, bearer
+        assert tag() is None
+    finally:
+        gc.enable()
+
+
 def test_generate():
     model = small_model("llama", eos_token_id=None)
     wanted = model.generate(IDS, max_new_tokens=8, do_sample=False)
     posenc.transformers.use(model)
     assert torch.equal(model.generate(IDS, max_new_tokens=8, do_sample=False), wanted)
+
+
+# --- Other devices ----------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("name", ["llama", "cohere", "deepseek_v3", "deepseek_v4", "llama4_text", "gptj", "qwen2_vl_text",
+                                  "nanochat"])
+def test_operations_of_other_devices_give_the_same_numbers(name, monkeypatch):
+    """The CPU taken for another device."""
+    model = small_model(name)
+    posenc.transformers.use(model)
+    positions = torch.arange(12).expand(2, 12) + 100 * (name != "gptj")
+    with torch.no_grad():
+        wanted = logits_of(run(model, name, IDS, positions))
+    if name != "qwen2_vl_text":
+        of_weights = gradients(model)
+    turned = []
+    turn = _torch.turn_channels
+    for file in (_torch, _transformers_apply):
+        monkeypatch.setattr(file, "is_host", lambda x: False)
+    monkeypatch.setattr(_torch, "turn_channels", lambda *args: turned.append(1) or turn(*args))
+    with torch.no_grad():
+        assert torch.equal(logits_of(run(model, name, IDS, positions)), wanted)
+    assert turned
+    if name != "qwen2_vl_text":
+        for key, value in gradients(model).items():
+            assert torch.allclose(value, of_weights[key], rtol=1e-4, atol=1e-6), key
+
+
+@pytest.mark.parametrize("mode", ["float32", "exact"])
+@pytest.mark.parametrize("name", ["llama", "cohere", "llama4_text", "deepseek_v3"])
+def test_a_second_device(name, mode, monkeypatch):
+    """Tensors that stand for those of a GPU: rows and rotations end there, the rows by one move."""
+    from torch._subclasses.fake_tensor import FakeTensorMode
+    model = small_model(name)
+    file, function, _ = posenc.transformers.use(model, mode).apply[0]
+    apply = getattr(sys.modules["transformers.models." + file], function)
+    rotary = next(module for module in model.modules() if _transformers_rows.is_swapped(module))
+    turned = []
+    turn = _torch.turn_channels
+    monkeypatch.setattr(_torch, "turn_channels", lambda *args: turned.append(args[1]) or turn(*args))
+    with FakeTensorMode(), torch.no_grad():
+        for key, value in rotary._buffers.items():
+            rotary._buffers[key] = torch.empty(value.shape, dtype=value.dtype, device="cuda")
+        q = torch.empty((2, 5, 4, rotary.inv_freq.shape[-1] * 2), dtype=torch.bfloat16, device="cuda")
+        q = q if name == "llama4_text" else q.transpose(1, 2)
+        tables = rotary(q, torch.zeros(2, 5, dtype=torch.long, device="cuda"))
+        made = apply(q, q, *(tables if isinstance(tables, tuple) else (tables,)))
+    assert len(turned) == 2
+    assert all(x.device.type == "cuda" and x.dtype == q.dtype and x.shape == q.shape for x in made)
+    assert all(table.device.type == "cuda" and table.dtype == torch.float32 for tables in turned for table in tables)
+
+
+def test_the_report_names_another_device():
+    model = small_model("llama")
+    model.lm_head.weight = torch.nn.Parameter(Elsewhere(model.lm_head.weight.detach()))
+    report = posenc.transformers.use(model)
+    assert "on cuda:1: rows are moved there once" in report.rows[0][3][0]
+
+
+class Elsewhere(torch.Tensor):
+    device = property(lambda self: torch.device("cuda", 1))
 
 
 # --- Bad input ------------------------------------------------------------------------------------------
@@ -319,16 +505,28 @@ def test_remote_code_is_tried():
     assert len(report.rows) == 1 and "every form" in report.left_alone[0][1]
 
 
-def test_a_failure_on_the_way_leaves_the_model_as_it_was(monkeypatch):
-    model = small_model("llama")
-    wanted = logits(model)
+@pytest.mark.parametrize("file,name", [("rows", "swap_module"), ("apply", "install")])
+@pytest.mark.parametrize("at", [0, 1])
+def test_a_failure_on_the_way_leaves_the_model_as_it_was(file, name, at, monkeypatch):
+    """Two modeling files, two rotary modules: the first or the second swap fails."""
+    model = torch.nn.ModuleList((small_model("llama"), small_model("cohere")))
+    wanted = [logits(part) for part in model]
+    cohere = sys.modules["transformers.models.cohere.modeling_cohere"]
+    functions = apply_function(), cohere.apply_rotary_pos_emb
+    owner = {"rows": _transformers_rows, "apply": _transformers_apply}[file]
+    done, work = [], getattr(owner, name)
 
     def fails(*args):
-        raise RuntimeError("on purpose")
+        if len(done) == at:
+            raise KeyboardInterrupt("on purpose")
+        done.append(1)
+        return work(*args)
 
-    monkeypatch.setattr(_transformers_apply, "install", fails)
-    refused(model, "on purpose", RuntimeError)
-    assert torch.equal(logits(model), wanted)
+    monkeypatch.setattr(owner, name, fails)
+    refused(model, "on purpose", KeyboardInterrupt)
+    assert len(done) == at and not list(_transformers_rows.swapped)
+    assert (apply_function(), cohere.apply_rotary_pos_emb) == functions
+    assert all(torch.equal(logits(part), right) for part, right in zip(model, wanted))
 
 
 def test_unknown_function_is_left_alone(monkeypatch):
@@ -344,3 +542,24 @@ def test_unknown_function_is_left_alone(monkeypatch):
     assert report.apply == [] and report.left_alone[0][0] == "llama.modeling_llama.apply_rotary_pos_emb"
     assert sys.modules[LLAMA].apply_rotary_pos_emb is apply_rotary_pos_emb
     assert (logits(model) - wanted).abs().max() <= 1e-5
+
+
+def test_functions_that_are_modules(monkeypatch):
+    """With the package kernels, transformers' decorator makes a module of each function."""
+    class Func(torch.nn.Module):
+        def forward(self, *args, **kwargs):
+            return original(*args, **kwargs)
+
+    model = small_model("llama")
+    original = apply_function()
+    Func.forward.__signature__ = inspect.Signature(
+        [inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD),
+         *inspect.signature(original).parameters.values()])
+    function = Func()
+    monkeypatch.setattr(sys.modules[LLAMA], "apply_rotary_pos_emb", function)
+    wanted = logits(model)
+    report = posenc.transformers.use(model)
+    assert report.apply == [("llama.modeling_llama", "apply_rotary_pos_emb", "half")]
+    assert (logits(model) - wanted).abs().max() <= 1e-5 and not torch.equal(logits(model), wanted)
+    posenc.transformers.restore(model)
+    assert apply_function() is function and torch.equal(logits(model), wanted)
