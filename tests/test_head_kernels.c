@@ -214,7 +214,7 @@ static void turn_in_stages(const penc_head_job *job, posenc_dtype dtype, penc_ch
 
 static void assert_turned(posenc_dtype dtype, penc_channel_order order, size_t channels,
                           random_stream *rng) {
-    penc_head_kernel *kernel = penc_head_turn_of(dtype, order, channels / 2);
+    penc_head_kernel *kernel = penc_head_turn_of(dtype, order, channels);
     penc_head_job job;
     kernel_case c = {.kind = NORM, .format = (penc_format)dtype};
     memset(&job, 0, sizeof job);
@@ -242,8 +242,8 @@ static void assert_turned(posenc_dtype dtype, penc_channel_order order, size_t c
             memcpy(y[i].data, x.data, x.bytes);
     }
     fill(weights[0].data, channels, PENC_FORMAT_F32, PLAIN, rng);
-    for (size_t i = 0; i < channels; i++) /* first channels first */
-        ((float *)weights[1].data)[order == PENC_PAIRS ? i % 2 * (channels / 2) + i / 2 : i] =
+    for (size_t i = 0; i < channels; i++) /* bfloat16: even channels first */
+        ((float *)weights[1].data)[dtype == POSENC_BF16 ? i % 2 * (channels / 2) + i / 2 : i] =
             ((const float *)weights[0].data)[i];
     int weighted = (int)random_below(rng, 2);
     job.x = in_place ? y[0].data : x.data;
@@ -274,9 +274,10 @@ static void norm_and_rotation_at_once_give_the_bytes_of_stages(void **state) {
         posenc_dtype dtype = dtypes[number % 3];
         penc_channel_order order = (penc_channel_order)(number / 3 % 2);
         size_t channels = 32 * (1 + number / 6);
-        assert_int_equal(penc_head_turn_of(dtype, order, channels / 2) != NULL, vectors);
-        assert_true(penc_head_turn_of(dtype, order, channels / 2 + 1) == NULL);
-        assert_true(penc_head_turn_of(POSENC_F64, order, channels / 2) == NULL);
+        assert_int_equal(penc_head_turn_of(dtype, order, channels) != NULL, vectors);
+        assert_true(penc_head_turn_of(dtype, order, channels + 2) == NULL);
+        assert_true(penc_head_turn_of(dtype, order, PENC_MOST_TURNED + channels) == NULL);
+        assert_true(penc_head_turn_of(POSENC_F64, order, channels) == NULL);
         for (size_t trial = 0; vectors && trial < random_trials(60); trial++)
             assert_turned(dtype, order, channels, &rng);
     }

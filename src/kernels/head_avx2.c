@@ -79,30 +79,27 @@ PENC_ALWAYS_INLINE void NAME(store_head)(penc_format format, void *p, __m256 v) 
     }
 }
 
-PENC_ALWAYS_INLINE float NAME(sum)(__m256 v) {
-    __m128 four = _mm_add_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
-    __m128 two = _mm_add_ps(four, _mm_movehl_ps(four, four));
-    return _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)));
+#include "kernels/head_four_x86.inc"
+
+PENC_ALWAYS_INLINE void NAME(largest_row)(uint32_t *row, __m256i a) {
+    _mm_store_si128((__m128i *)(void *)row,
+                    _mm_max_epi32(_mm256_castsi256_si128(a), _mm256_extracti128_si256(a, 1)));
 }
 
-PENC_ALWAYS_INLINE uint32_t NAME(largest)(__m256i a) {
-    __m128i four = _mm_max_epi32(_mm256_castsi256_si128(a), _mm256_extracti128_si256(a, 1));
-    __m128i two = _mm_max_epi32(four, _mm_shuffle_epi32(four, 0x4e));
-    return (uint32_t)_mm_cvtsi128_si32(_mm_max_epi32(two, _mm_shuffle_epi32(two, 0xb1)));
-}
-
-#define H_LOAD               NAME(load_head)
-#define H_STORE              NAME(store_head)
-#define H_SUM                NAME(sum)
-#define H_RECIPROCAL_ROOT(v) _mm256_div_ps(_mm256_set1_ps(1.0f), _mm256_sqrt_ps(v))
-#define H_INTEGERS           __m256i
-#define H_NOTHING            _mm256_setzero_si256()
-#define H_LARGER(a, v)       _mm256_max_epi32(a, NAME(magnitude)(v))
-#define H_LARGEST            NAME(largest)
+#define H_LOAD         NAME(load_head)
+#define H_STORE        NAME(store_head)
+#define H_FUSED        _mm256_fmadd_ps
+#define H_SUM_ROW      NAME(row_of_eight)
+#define H_INTEGERS     __m256i
+#define H_NOTHING      _mm256_setzero_si256()
+#define H_LARGER(a, v) _mm256_max_epi32(a, NAME(magnitude)(v))
+#define H_LARGEST_ROW  NAME(largest_row)
 
 #include "kernels/head_vector.inc"
 
 #include "kernels/head_turn_vector.inc"
+
+#include "kernels/head_quantise_vector.inc"
 
 #include "kernels/head_end.inc"
 

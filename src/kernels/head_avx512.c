@@ -16,6 +16,8 @@ PENC_TARGET_AVX512
 
 #include "kernels/head_turn_vector.inc"
 
+#include "kernels/head_quantise_vector.inc"
+
 #include "kernels/head_end.inc"
 
 #include "kernels/rotate_end.inc"

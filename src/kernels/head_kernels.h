@@ -40,7 +40,7 @@ typedef struct penc_head_job {
     float *scales;
     ptrdiff_t scale_head;
     float tensor_scale;
-    const float *cos, *sin; /* turn: the token's row */
+    const float *cos, *sin; /* turn, and quantise after a turn: the token's row */
     int stream; /* turn: stores bypass the caches; y and its strides are multiples of 64 bytes */
 } penc_head_job;
 
@@ -54,7 +54,7 @@ typedef void penc_head_kernel(const penc_head_job *job);
  *           r = 1 / sqrt(sum / channels + epsilon), each operation rounded; x * r, then times weight. Not of 8 bits
  *   narrow: computing type to memory. int8 and fp8 with `scales` set the scale of each head: amax / 127 (448), and
  *           round x * (127 / amax); 0 and zeros below PENC_ZERO_ROW; NaN and zeros if a number is not finite.
- *           fp8 without: rounds x * (1 / tensor_scale)
+ *           fp8 without: rounds x * (1 / tensor_scale). Vectors: in the set below
  *   stream_copy: channels and strides are bytes, multiples of 64, as is y: copied past the caches. Vectors only; NULL
  *           in the reference */
 typedef struct penc_head_kernels {
@@ -62,13 +62,26 @@ typedef struct penc_head_kernels {
     penc_head_kernel *stream_copy;
 } penc_head_kernels;
 
-/* Norm and rotation of whole heads within a dtype, times factor, for pairs that are a multiple of `lanes`: what norm and
- * a rotation kernel do one after the other. y may be x. The weights of all pairs' first channels come before those
- * of the second ones, whatever the order. Vectors only; NULL for float64. */
+/* Heads that a kernel makes ahead of the one that it finishes, so that what is found out about a whole head is there
+ * in time; the ring of memory that keeps them; and the most channels that fit it. */
+enum { PENC_HEADS_AHEAD = 6, PENC_HEAD_RING = 8, PENC_MOST_TURNED = 512 };
+
+/* Norm and rotation of whole heads within a dtype, times factor: what norm and a rotation kernel do one after the
+ * other. Vectors only; NULL for float64. `lanes` divides the pairs (twice for halves of bfloat16), and there are at
+ * most PENC_MOST_TURNED channels. y may be x. The weights of bfloat16 are those of channels 0, 2, 4 ..., then those of
+ * 1, 3, 5 ...; others lie as the channels do. */
 typedef struct penc_head_turn_set {
     size_t lanes;
     penc_head_kernel *turn[PENC_DTYPES][2];
 } penc_head_turn_set;
+
+/* From a dtype to int8 (0) and fp8 (1), as `narrow` from float32: plain, and turned before. fp8 by a scale of the
+ * tensor: plain float32 only. At most PENC_MOST_TURNED channels, but for plain float32; `lanes` divides the pairs of
+ * those that turn. Vectors only; NULL for float64. */
+typedef struct penc_head_quantise_set {
+    size_t lanes;
+    penc_head_kernel *plain[PENC_DTYPES][2], *turned[PENC_DTYPES][2][2];
+} penc_head_quantise_set;
 
 /* The reference: float32, and `narrow` from float64 (to dtypes only; the other kernels are in the first set). */
 extern const penc_head_kernels penc_head_scalar_set;
@@ -87,7 +100,8 @@ extern penc_head_kernel *const penc_head_narrow_double[PENC_FORMATS];
 
 #define PENC_HEAD_DECLARE(suffix, level)                                                           \
     extern const penc_head_kernels penc_head_##suffix##_set;                                       \
-    extern const penc_head_turn_set penc_head_##suffix##_turn_set;
+    extern const penc_head_turn_set penc_head_##suffix##_turn_set;                                 \
+    extern const penc_head_quantise_set penc_head_##suffix##_quantise_set;
 PENC_HEAD_INSTANCES(PENC_HEAD_DECLARE)
 #undef PENC_HEAD_DECLARE
 
@@ -97,7 +111,11 @@ penc_head_kernel *penc_head_norm_of(penc_format format);
 /* `is_double`: from float64. */
 penc_head_kernel *penc_head_narrow_of(penc_format format, int is_double);
 penc_head_kernel *penc_head_stream_copy_of(void);
-/* NULL where there is none for heads of so many pairs. */
-penc_head_kernel *penc_head_turn_of(posenc_dtype dtype, penc_channel_order order, size_t pairs);
+/* NULL where there is none for heads of so many channels. */
+penc_head_kernel *penc_head_turn_of(posenc_dtype dtype, penc_channel_order order, size_t channels);
+/* From a dtype to an 8-bit format; the second with the rotation before. */
+penc_head_kernel *penc_head_quantise_of(posenc_dtype from, penc_format to, size_t channels);
+penc_head_kernel *penc_head_turned_quantise_of(posenc_dtype from, penc_format to,
+                                               penc_channel_order order, size_t channels);
 
 #endif

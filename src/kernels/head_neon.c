@@ -74,23 +74,53 @@ PENC_ALWAYS_INLINE void NAME(store_head)(penc_format format, void *p, float32x4_
     }
 }
 
-PENC_ALWAYS_INLINE float NAME(sum)(float32x4_t v) {
-    float32x2_t two = vadd_f32(vget_low_f32(v), vget_high_f32(v));
-    return vget_lane_f32(two, 0) + vget_lane_f32(two, 1);
+PENC_ALWAYS_INLINE void NAME(four_roots)(const float *rows, float channels, float epsilon,
+                                         float *roots) {
+    float32x4_t a = vld1q_f32(rows), b = vld1q_f32(rows + 4);
+    float32x4_t c = vld1q_f32(rows + 8), d = vld1q_f32(rows + 12);
+    float32x4_t ab = vaddq_f32(vcombine_f32(vget_low_f32(a), vget_low_f32(b)),
+                               vcombine_f32(vget_high_f32(a), vget_high_f32(b)));
+    float32x4_t cd = vaddq_f32(vcombine_f32(vget_low_f32(c), vget_low_f32(d)),
+                               vcombine_f32(vget_high_f32(c), vget_high_f32(d)));
+    float32x4_t sums = vaddq_f32(vuzp1q_f32(ab, cd), vuzp2q_f32(ab, cd));
+    float32x4_t mean = vaddq_f32(vdivq_f32(sums, vdupq_n_f32(channels)), vdupq_n_f32(epsilon));
+    vst1q_f32(roots, vdivq_f32(vdupq_n_f32(1.0f), vsqrtq_f32(mean)));
 }
 
-#define H_LOAD               NAME(load_head)
-#define H_STORE              NAME(store_head)
-#define H_SUM                NAME(sum)
-#define H_RECIPROCAL_ROOT(v) vdivq_f32(vdupq_n_f32(1.0f), vsqrtq_f32(v))
-#define H_INTEGERS           uint32x4_t
-#define H_NOTHING            vdupq_n_u32(0)
-#define H_LARGER(a, v)       vmaxq_u32(a, NAME(magnitude)(v))
-#define H_LARGEST            vmaxvq_u32
+PENC_ALWAYS_INLINE void NAME(four_inverses)(const uint32_t *rows, float most, float *scales,
+                                            float *inverses) {
+    uint32x4_t ab = vpmaxq_u32(vld1q_u32(rows), vld1q_u32(rows + 4));
+    uint32x4_t cd = vpmaxq_u32(vld1q_u32(rows + 8), vld1q_u32(rows + 12));
+    uint32x4_t largest = vpmaxq_u32(ab, cd);
+    float32x4_t amax = vreinterpretq_f32_u32(largest);
+    uint32x4_t finite = vcltq_u32(largest, vdupq_n_u32(0x7f800000u));
+    uint32x4_t counts = vcgeq_f32(amax, vdupq_n_f32(PENC_ZERO_ROW));
+    uint32x4_t scale = vreinterpretq_u32_f32(vdivq_f32(amax, vdupq_n_f32(most)));
+    uint32x4_t inverse = vreinterpretq_u32_f32(vdivq_f32(vdupq_n_f32(most), amax));
+    scale = vbslq_u32(finite, vandq_u32(scale, counts), vdupq_n_u32(0x7fc00000u));
+    inverse = vandq_u32(vandq_u32(inverse, counts), finite);
+    vst1q_f32(scales, vreinterpretq_f32_u32(scale));
+    vst1q_f32(inverses, vreinterpretq_f32_u32(inverse));
+}
+
+#define H_LOAD                       NAME(load_head)
+#define H_STORE                      NAME(store_head)
+#define H_FUSED(a, b, c)             vfmaq_f32(c, a, b)
+#define H_SUM_ROW                    vst1q_f32
+#define H_FOUR_ROOTS                 NAME(four_roots)
+#define H_FOUR_INVERSES              NAME(four_inverses)
+#define H_HAS_BF16_ROW               0
+#define H_BF16_ROW(x, channels, row) ((void)0)
+#define H_INTEGERS                   uint32x4_t
+#define H_NOTHING                    vdupq_n_u32(0)
+#define H_LARGER(a, v)               vmaxq_u32(a, NAME(magnitude)(v))
+#define H_LARGEST_ROW                vst1q_u32
 
 #include "kernels/head_vector.inc"
 
 #include "kernels/head_turn_vector.inc"
+
+#include "kernels/head_quantise_vector.inc"
 
 #include "kernels/head_end.inc"
 

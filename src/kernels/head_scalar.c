@@ -201,6 +201,10 @@ penc_head_kernel *penc_head_norm_of(penc_format format) {
 penc_head_kernel *penc_head_narrow_of(penc_format format, int is_double) {
     if (is_double)
         return penc_head_narrow_double[format];
+    penc_head_kernel *quantise =
+        format < PENC_FORMAT_INT8 ? NULL : penc_head_quantise_of(POSENC_F32, format, 1);
+    if (quantise)
+        return quantise;
     PENC_CHOOSE_BEST(narrow)
     return best;
 }
@@ -217,16 +221,47 @@ penc_head_kernel *penc_head_stream_copy_of(void) {
     return best;
 }
 
-penc_head_kernel *penc_head_turn_of(posenc_dtype dtype, penc_channel_order order, size_t pairs) {
+/* The best instance whose vectors the pairs fill: narrower ones may where the best cannot. */
+penc_head_kernel *penc_head_turn_of(posenc_dtype dtype, penc_channel_order order, size_t channels) {
+    penc_head_kernel *best = NULL;
+    const penc_cpu_level level = penc_cpu_level_now();
+    const size_t unit = dtype == POSENC_BF16 && order == PENC_HALVES ? 4 : 2;
+    (void)level;
+    if (channels > PENC_MOST_TURNED)
+        return NULL;
+#define PENC_MEMBER(suffix, needed)                                                                \
+    if (level >= (needed) && channels % (unit * penc_head_##suffix##_turn_set.lanes) == 0)         \
+        best = penc_head_##suffix##_turn_set.turn[dtype][order];
+    PENC_HEAD_INSTANCES(PENC_MEMBER)
+#undef PENC_MEMBER
+    (void)unit;
+    return best;
+}
+
+penc_head_kernel *penc_head_quantise_of(posenc_dtype from, penc_format to, size_t channels) {
     penc_head_kernel *best = NULL;
     const penc_cpu_level level = penc_cpu_level_now();
     (void)level;
-    (void)pairs;
+    if (channels > PENC_MOST_TURNED && from != POSENC_F32)
+        return NULL;
 #define PENC_MEMBER(suffix, needed)                                                                \
     if (level >= (needed))                                                                         \
-        best = pairs % penc_head_##suffix##_turn_set.lanes                                         \
-                   ? NULL                                                                          \
-                   : penc_head_##suffix##_turn_set.turn[dtype][order];
+        best = penc_head_##suffix##_quantise_set.plain[from][to - PENC_FORMAT_INT8];
+    PENC_HEAD_INSTANCES(PENC_MEMBER)
+#undef PENC_MEMBER
+    return best;
+}
+
+penc_head_kernel *penc_head_turned_quantise_of(posenc_dtype from, penc_format to,
+                                               penc_channel_order order, size_t channels) {
+    penc_head_kernel *best = NULL;
+    const penc_cpu_level level = penc_cpu_level_now();
+    (void)level;
+    if (channels > PENC_MOST_TURNED)
+        return NULL;
+#define PENC_MEMBER(suffix, needed)                                                                \
+    if (level >= (needed) && channels % (2 * penc_head_##suffix##_quantise_set.lanes) == 0)        \
+        best = penc_head_##suffix##_quantise_set.turned[from][to - PENC_FORMAT_INT8][order];
     PENC_HEAD_INSTANCES(PENC_MEMBER)
 #undef PENC_MEMBER
     return best;

@@ -70,12 +70,32 @@ static penc_head_kernel *penc_one_kernel(const penc_head_pass *pass) {
         rotation->pairing != pass->y_pairing)
         return NULL;
     return penc_head_turn_of((posenc_dtype)pass->x.format, (penc_channel_order)rotation->pairing,
-                             rotation->rotary_dim / 2);
+                             pass->head_dim);
 }
 
-/* Where the weight of channel i goes: all-in-one kernels want those of all first channels first. */
+/* Heads that turn whole, from floats to 8 bits with a scale each. */
+static penc_head_kernel *penc_turned_quantise_kernel(const penc_head_pass *pass) {
+    const posenc_rotation *rotation = pass->rotation;
+    posenc_dtype from = pass->from_x ? (posenc_dtype)pass->x.format : POSENC_F32;
+    if (penc_is_float(pass->y.format) || pass->normalise_again || pass->is_double ||
+        pass->y.tensor_scale > 0.0f || rotation->rotary_dim != pass->head_dim ||
+        rotation->second_stride != 0 || rotation->pairing != pass->y_pairing)
+        return NULL;
+    return penc_head_turned_quantise_of(from, pass->y.format,
+                                        (penc_channel_order)rotation->pairing, pass->head_dim);
+}
+
+/* Heads from floats to 8 bits with a scale each. */
+static penc_head_kernel *penc_quantise_kernel(const penc_head_pass *pass) {
+    if (pass->norm || penc_is_float(pass->y.format) || !penc_is_float(pass->x.format) ||
+        pass->is_double || pass->y.tensor_scale > 0.0f)
+        return NULL;
+    return penc_head_quantise_of((posenc_dtype)pass->x.format, pass->y.format, pass->head_dim);
+}
+
+/* Where the weight of channel i goes: all-in-one kernels of bfloat16 want those of even channels first. */
 static size_t penc_weight_place(const penc_head_pass *pass, size_t i) {
-    if (!pass->all_in_one || pass->y_pairing == POSENC_PAIRING_HALF)
+    if (!pass->all_in_one || pass->x.format != PENC_FORMAT_BF16)
         return i;
     return i % 2 * (pass->head_dim / 2) + i / 2;
 }
@@ -114,7 +134,9 @@ void penc_ready_pass(penc_head_pass *pass, void *weights) {
                      ? penc_head_stream_copy_of()
                      : NULL;
     pass->all_in_one = before && turns ? penc_one_kernel(pass) : NULL;
-    if (pass->all_in_one && pass->x.channel == 1 && pass->y.channel == 1)
+    pass->quantise = turns ? penc_turned_quantise_kernel(pass) : penc_quantise_kernel(pass);
+    int at_once = pass->all_in_one || (pass->quantise && (pass->from_x || !turns));
+    if (at_once && pass->x.channel == 1 && pass->y.channel == 1)
         pass->group = pass->heads; /* none of them goes through memory of the call */
     penc_ready_weight(pass, weights);
     if (turns)
@@ -177,6 +199,8 @@ static void penc_run_stage(const penc_pass_group *g, penc_head_kernel *kernel, p
         .scales = inwards ? g->x_scales : g->y_scales,
         .scale_head = scaled->scale_head,
         .tensor_scale = scaled->tensor_scale,
+        .cos = g->cos,
+        .sin = g->sin,
     };
     if (count)
         kernel(&job);
@@ -253,6 +277,8 @@ static void penc_pass_plainly(const penc_pass_group *g) {
     penc_heads real = penc_in_memory(pass, g->memory->first);
     if (g->x.format == g->y.format && g->factor == 1.0 && penc_is_float(g->x.format))
         penc_pass_copies(g);
+    else if (pass->quantise)
+        penc_run_stage(g, pass->quantise, g->x, g->y, 0, pass->head_dim);
     else
         penc_run_stage(g, pass->narrow, g->x.format == real.format ? g->x : penc_bring_in(g), g->y,
                        0, pass->head_dim);
@@ -289,6 +315,10 @@ static void penc_pass_group_of_heads(const penc_pass_group *g) {
         return;
     }
     penc_heads at = pass->from_x ? g->x : penc_bring_in(g);
+    if (pass->quantise) {
+        penc_run_stage(g, pass->quantise, at, g->y, 0, pass->head_dim);
+        return;
+    }
     if (turns)
         at = penc_turn_heads(g, at);
     if (turns && pass->to_y)

@@ -36,6 +36,7 @@ typedef struct penc_head_pass {
     size_t real_bytes, group;    /* of the computing type; heads at once */
     penc_head_kernel *widen, *normalise, *normalise_again, *narrow, *copy;
     penc_head_kernel *all_in_one; /* norm and rotation from x to y; NULL: in stages */
+    penc_head_kernel *quantise;   /* to 8 bits, turned before if they turn; NULL: in stages */
     penc_rotate_kernel *turn;
     penc_rotate_job job;
     int prepare; /* rows are copied side by side for the kernel */
