@@ -51,10 +51,9 @@ static posenc_status penc_piece_put(const penc_input *source, int file, const ch
         return penc_copy(source, file, target, piece->place, piece->bytes, buffer, error);
     posenc_status status = POSENC_OK;
     for (uint64_t row = 0; row < piece->bytes / piece->row_bytes && !status; row++)
-        status =
-            penc_copy(source, file, target,
-                      piece->place + piece->source_row(piece->context, row) * piece->row_bytes,
-                      piece->row_bytes, buffer, error);
+        status = penc_copy(source, file, target,
+                           piece->place + piece->source_row(piece->context, row) * piece->row_bytes,
+                           piece->row_bytes, buffer, error);
     return status;
 }
 
