@@ -5,7 +5,9 @@
 #endif
 #include "formats/rewriter.h"
 
-enum { PENC_REWRITE_LONG_RUN = 1 << 20 }; /* bytes that stay together and are worth a copy of their own */
+enum {
+    PENC_REWRITE_LONG_RUN = 1 << 20
+}; /* bytes that stay together and are worth a copy of their own */
 
 /* Rows of the new piece, and the rows of the old one between which all of them lie. */
 typedef struct penc_batch {
@@ -69,8 +71,8 @@ static posenc_status penc_rows_move(penc_rewriter *rewriter, const penc_piece *p
     uint64_t bytes = penc_batch_span(batch) * piece->row_bytes;
     if (penc_rewrite_hole(rewriter, place, bytes) == bytes)
         return penc_rewrite_advance(rewriter, batch->count * piece->row_bytes);
-    posenc_status status = penc_input_read(rewriter->source, place, rewriter->window, (size_t)bytes,
-                                           rewriter->error);
+    posenc_status status =
+        penc_input_read(rewriter->source, place, rewriter->window, (size_t)bytes, rewriter->error);
     if (status)
         return status;
     penc_rows_gather(rewriter, piece, batch);

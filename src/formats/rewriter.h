@@ -8,10 +8,12 @@
 #include <sys/uio.h>
 
 enum {
-    PENC_REWRITE_STEP = 8 << 20,   /* what the kernel is asked to copy at once, and begins to write back */
+    PENC_REWRITE_STEP =
+        8 << 20, /* what the kernel is asked to copy at once, and begins to write back */
     PENC_REWRITE_WINDOW = 8 << 20, /* memory for rows: whole heads of most models */
-    PENC_REWRITE_BUFFER = 1 << 20, /* the part of it for bytes that the kernel cannot copy: stays in cache */
-    PENC_REWRITE_PARTS = 1024      /* places that one call gathers: Linux' limit */
+    PENC_REWRITE_BUFFER =
+        1 << 20, /* the part of it for bytes that the kernel cannot copy: stays in cache */
+    PENC_REWRITE_PARTS = 1024 /* places that one call gathers: Linux' limit */
 };
 
 typedef struct penc_rewriter {
@@ -20,7 +22,7 @@ typedef struct penc_rewriter {
     const penc_rewrite_progress *progress;
     posenc_error *error;
     penc_output output;
-    uint64_t place;       /* of the new file: where the next byte goes */
+    uint64_t place;        /* of the new file: where the next byte goes */
     uint64_t written_back; /* up to here the system was told to write to the disk */
     uint64_t total;
     int is_sparse;      /* the old file has holes: they are looked for */
