@@ -18,9 +18,9 @@
 
 /* One call that fails, of all those below. */
 static struct {
-    size_t calls;   /* made since it was set to 0 */
-    size_t fail_at; /* the number of the one that fails, from 1; 0: none */
-    int error;      /* with what */
+    size_t calls;    /* made since it was set to 0 */
+    size_t fail_at;  /* the number of the one that fails, from 1; 0: none */
+    int error;       /* with what */
     char failed[24]; /* its name; "" if none has failed */
 } disk;
 
@@ -69,7 +69,8 @@ static inline size_t moved_at_once(size_t count) {
     return calls++ % 2 ? 0 : count < most_moved ? count : most_moved;
 }
 
-static inline ssize_t move_bytes(const char *name, long call, int file, uintptr_t bytes, size_t count, off_t offset) {
+static inline ssize_t move_bytes(const char *name, long call, int file, uintptr_t bytes,
+                                 size_t count, off_t offset) {
     size_t now = moved_at_once(count);
     errno = error_of_moves ? error_of_moves : count && !now ? EINTR : 0;
     if (errno || disk_fails(name))
@@ -129,7 +130,8 @@ IN_PLACE_OF_LIBC ssize_t copy_file_range(int from, off64_t *place, int to, off64
 }
 
 IN_PLACE_OF_LIBC int sync_file_range(int file, off64_t offset, off64_t bytes, unsigned flags) {
-    (void)file, (void)offset, (void)bytes, (void)flags; /* the tests' files are gone before they are on the disk */
+    (void)file, (void)offset, (void)bytes,
+        (void)flags; /* the tests' files are gone before they are on the disk */
     return disk_fails("sync_file_range") ? -1 : 0;
 }
 

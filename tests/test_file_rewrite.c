@@ -279,8 +279,8 @@ static void holes_stay_holes(void **state) {
     recipe_bytes(&r, &rng, 57);
     r.pieces[r.count++] = (penc_piece){PENC_PIECE_COPY, 0, 1000000, NULL, 0, NULL, NULL};
     r.orders[r.count] = head_order(64, 128, 128);
-    r.pieces[r.count] = (penc_piece){PENC_PIECE_ROWS, 1000000, (uint64_t)8192 * 16384, NULL, 16384, order_row,
-                                     r.orders[r.count]};
+    r.pieces[r.count] = (penc_piece){PENC_PIECE_ROWS, 1000000,   (uint64_t)8192 * 16384, NULL,
+                                     16384,           order_row, r.orders[r.count]};
     uint64_t place = r.pieces[r.count].place + r.pieces[r.count].bytes;
     r.count++;
     r.pieces[r.count++] =
