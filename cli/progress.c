@@ -10,21 +10,42 @@ progress progress_start(const char *name, uint64_t total) {
     return bar;
 }
 
-void progress_show(progress *bar, uint64_t done) {
-    if (!bar->shows || !bar->total)
-        return;
+/* The percentage to be shown now, with the seconds since the start; -1: none. */
+static int progress_due(const progress *bar, uint64_t done, double *seconds) {
     struct timespec now;
+    if (!bar->shows || !bar->total)
+        return -1;
     clock_gettime(CLOCK_MONOTONIC, &now);
+    *seconds = (double)(now.tv_sec - bar->start.tv_sec) +
+               1e-9 * (double)(now.tv_nsec - bar->start.tv_nsec);
     int percent = (int)(100.0 * (double)done / (double)bar->total);
-    if (now.tv_sec - bar->start.tv_sec < 1 || percent == bar->percent)
+    return *seconds < 1.0 || percent == bar->percent ? -1 : percent;
+}
+
+void progress_show(progress *bar, uint64_t done) {
+    double seconds;
+    int percent = progress_due(bar, done, &seconds);
+    if (percent < 0)
         return;
     fprintf(stderr, "\r%s: %3d %%", bar->name, percent);
     fflush(stderr);
     bar->percent = percent;
 }
 
+void progress_show_bytes(progress *bar, uint64_t done) {
+    double seconds;
+    int percent = progress_due(bar, done, &seconds);
+    if (percent < 0 || !done)
+        return;
+    double left = seconds * (double)(bar->total - done) / (double)done;
+    fprintf(stderr, "\r%s: %3d %% %8.0f MB/s, %4.0f s left ", bar->name, percent,
+            (double)done / seconds / 1e6, left);
+    fflush(stderr);
+    bar->percent = percent;
+}
+
 void progress_end(progress *bar) {
     if (bar->percent >= 0)
-        fputs("\r                    \r", stderr);
+        fprintf(stderr, "\r%60s\r", "");
     bar->percent = -1;
 }

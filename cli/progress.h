@@ -16,6 +16,8 @@ typedef struct progress {
 progress progress_start(const char *name, uint64_t total);
 /* Shows the percentage once a second has passed since the start. */
 void progress_show(progress *bar, uint64_t done);
+/* The same where `done` and the total are bytes: with the rate and the time left. */
+void progress_show_bytes(progress *bar, uint64_t done);
 /* Wipes the line. */
 void progress_end(progress *bar);
 

@@ -8,34 +8,43 @@
 #include <string.h>
 
 static const penc_attention_scheme penc_schemes[] = {
-    {"self_attn.q_b_proj", "self_attn.kv_a_proj_with_mqa", PENC_LATENT},
-    {"attn_q_b", "attn_kv_a_mqa", PENC_LATENT},
-    {"self_attn.q_proj", "self_attn.k_proj", PENC_SEPARATE},
-    {"attn_q", "attn_k", PENC_SEPARATE},
-    {"attention.wq", "attention.wk", PENC_SEPARATE},
-    {"attn.q_proj", "attn.k_proj", PENC_SEPARATE},
-    {"attention.q_proj", "attention.k_proj", PENC_SEPARATE},
-    {"attention.self.query", "attention.self.key", PENC_SEPARATE},
-    {"self_attn.qkv_proj", NULL, PENC_JOINED},
-    {"self_attn.W_pack", NULL, PENC_JOINED},
-    {"attn_qkv", NULL, PENC_JOINED},
-    {"attn.Wqkv", NULL, PENC_JOINED},
-    {"mixer.Wqkv", NULL, PENC_JOINED},
-    {"attn.c_attn", NULL, PENC_JOINED},
-    {"attention.wqkv", NULL, PENC_GROUPED},
-    {"attention.query_key_value", NULL, PENC_GROUPED},
-    {"self_attention.query_key_value", NULL, PENC_GROUPED},
+    {"self_attn.q_b_proj", "self_attn.kv_a_proj_with_mqa", PENC_LATENT, NULL, NULL},
+    {"attn_q_b", "attn_kv_a_mqa", PENC_LATENT, NULL, NULL},
+    {"self_attn.q_proj", "self_attn.k_proj", PENC_SEPARATE, "self_attn.v_proj", "self_attn.o_proj"},
+    {"attn_q", "attn_k", PENC_SEPARATE, "attn_v", "attn_output"},
+    {"attention.wq", "attention.wk", PENC_SEPARATE, "attention.wv", "attention.wo"},
+    {"attn.q_proj", "attn.k_proj", PENC_SEPARATE, "attn.v_proj", "attn.o_proj"},
+    {"attention.q_proj", "attention.k_proj", PENC_SEPARATE, "attention.v_proj", "attention.o_proj"},
+    {"attention.self.query", "attention.self.key", PENC_SEPARATE, "attention.self.value", "attention.output.dense"},
+    {"self_attn.qkv_proj", NULL, PENC_JOINED, NULL, NULL},
+    {"self_attn.W_pack", NULL, PENC_JOINED, NULL, NULL},
+    {"attn_qkv", NULL, PENC_JOINED, NULL, NULL},
+    {"attn.Wqkv", NULL, PENC_JOINED, NULL, NULL},
+    {"mixer.Wqkv", NULL, PENC_JOINED, NULL, NULL},
+    {"attn.c_attn", NULL, PENC_JOINED, NULL, NULL},
+    {"attention.wqkv", NULL, PENC_GROUPED, NULL, NULL},
+    {"attention.query_key_value", NULL, PENC_GROUPED, NULL, NULL},
+    {"self_attention.query_key_value", NULL, PENC_GROUPED, NULL, NULL},
+};
+
+const char *const penc_gain_parts[PENC_GAIN_PARTS][2] = {
+    {"self_attn.q_norm", "self_attn.k_norm"},
+    {"attn_q_norm", "attn_k_norm"},
+    {"attn.q_norm", "attn.k_norm"},
+    {"attention.q_norm", "attention.k_norm"},
+    {"self_attn.q_layernorm", "self_attn.k_layernorm"},
+    {"self_attn.query_layernorm", "self_attn.key_layernorm"},
 };
 
 /* The same names in stacks of this prefix hold q, k and v one after the other. */
 static const penc_attention_scheme penc_encoder_scheme = {"self_attention.query_key_value", NULL,
-                                                          PENC_JOINED};
+                                                          PENC_JOINED, NULL, NULL};
 static const char penc_encoder_prefix[] = "transformer.encoder.layers.";
 
 /* MLA without a compressed q: told from plain attention by its k. */
 static const penc_attention_scheme penc_latent_schemes[] = {
-    {"self_attn.q_proj", "self_attn.kv_a_proj_with_mqa", PENC_LATENT},
-    {"attn_q", "attn_kv_a_mqa", PENC_LATENT}};
+    {"self_attn.q_proj", "self_attn.kv_a_proj_with_mqa", PENC_LATENT, NULL, NULL},
+    {"attn_q", "attn_kv_a_mqa", PENC_LATENT, NULL, NULL}};
 
 enum {
     PENC_SCHEMES = sizeof penc_schemes / sizeof *penc_schemes,

@@ -10,9 +10,14 @@
 typedef struct penc_attention_scheme {
     const char *q, *k; /* k is NULL where q holds all */
     penc_attention_layout layout;
+    const char *v, *output; /* the projections beside separate q and k; else NULL */
 } penc_attention_scheme;
 
 enum { PENC_MAX_LAYERS_FOUND = 1 << 14, PENC_PREFIX_BYTES = 128, PENC_MAX_STACKS = 32 };
+
+/* Names of q's and k's norm gains. */
+enum { PENC_GAIN_PARTS = 6 };
+extern const char *const penc_gain_parts[PENC_GAIN_PARTS][2];
 
 typedef struct penc_attention_names {
     char prefix[PENC_PREFIX_BYTES]; /* before the layer's number: "model.layers.", "blk." */

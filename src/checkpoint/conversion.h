@@ -7,6 +7,7 @@
 #include "checkpoint/attention_names.h"
 #include "checkpoint/layer_shapes.h"
 #include "formats/file_rewrite.h"
+#include "formats/header_text.h"
 #include "formats/model_path.h"
 #include "posenc/convert.h"
 
@@ -19,7 +20,7 @@ typedef struct penc_move {
     uint64_t row_bytes; /* of what moves: a row, or one number */
     uint64_t period;    /* so many rows have the order; a transposed tensor has it in every row anew */
     penc_row_order order;
-    const char *what;
+    const char *what, *side;
 } penc_move;
 
 typedef struct penc_moves {
@@ -39,15 +40,17 @@ struct posenc_conversion {
     size_t stack_count;
     penc_layer_shapes shapes;
     penc_moves moves;       /* by file and place once planned */
-    char recorded[256];     /* the text of the record that the files have; "" if they have none */
-    char record[256];       /* the text that they get; "" if they get none */
+    /* The text of the record that files have, and of the one that they get; "": none. */
+    char recorded[PENC_MAX_HEADER_TEXT], record[PENC_MAX_HEADER_TEXT];
+    posenc_attention_shape recorded_shape; /* of the first layers, and how many shapes there were */
+    size_t recorded_shapes;
     posenc_conversion_remark remarks[PENC_MAX_REMARKS];
     size_t remark_count;
 };
 
-/* ---- Planning, in this order ---- */
+/* ---- Planning: conversion_plan.c calls these ---- */
 
-/* Adds a remark; those beyond the list are left out. */
+/* Adds a remark; those beyond the list are left out. The text is copied. */
 void penc_conversion_remark(posenc_conversion *conversion, const char *code, int warning,
                             const char *text);
 
@@ -55,18 +58,21 @@ void penc_conversion_remark(posenc_conversion *conversion, const char *code, int
 posenc_status penc_conversion_refuse(posenc_conversion *conversion, const char *argument,
                                      const char *must, const char *name, posenc_error *error);
 
+/* Reads the record of all files. */
+posenc_status penc_conversion_read_records(posenc_conversion *conversion, posenc_error *error);
+
+/* Refuses models that must not be touched. `model` is NULL where nothing describes the weights. */
+posenc_status penc_conversion_check_model(posenc_conversion *conversion, const posenc_model *model,
+                                          posenc_error *error);
+
 /* Finds every tensor that moves. */
 posenc_status penc_conversion_find_moves(posenc_conversion *conversion, posenc_error *error);
 
-/* Reads and checks the record, decides on `from`, writes the new record. */
-posenc_status penc_conversion_read_records(posenc_conversion *conversion, posenc_error *error);
-posenc_status penc_conversion_decide(posenc_conversion *conversion, posenc_error *error);
-
-/* Refuses models that must not be touched. */
-posenc_status penc_conversion_check_model(posenc_conversion *conversion, posenc_error *error);
+/* Compares the record that was read with shape and moves, and makes the new one. */
+posenc_status penc_conversion_check_records(posenc_conversion *conversion, posenc_error *error);
 
 /* Says which programs will read the result rightly. */
-posenc_status penc_conversion_name_readers(posenc_conversion *conversion, posenc_error *error);
+void penc_conversion_name_readers(posenc_conversion *conversion, const posenc_model *model);
 
 /* ---- Writing ---- */
 
@@ -82,7 +88,7 @@ int penc_conversion_touches(const posenc_conversion *conversion, size_t file);
 typedef struct penc_conversion_pieces {
     penc_piece *list;
     size_t count;
-    void *owned; /* what BYTES pieces point to */
+    penc_header_edits edits; /* what BYTES pieces point to */
     uint64_t header_bytes; /* what stands before the data in the new file */
     uint64_t bytes;        /* of the new file */
 } penc_conversion_pieces;
