@@ -190,7 +190,7 @@ static int print_text(const convert_job *job) {
 static void show(void *context, uint64_t done, uint64_t total) {
     progress *bar = context;
     bar->total = total;
-    progress_show_bytes(bar, done);
+    progress_show(bar, done);
 }
 
 static int write_out(const convert_job *job) {
@@ -198,7 +198,7 @@ static int write_out(const convert_job *job) {
     posenc_error error;
     if (job->dry)
         return CLI_DONE;
-    progress bar = progress_start("converting", 0);
+    progress bar = progress_start_bytes("converting", 0);
     write.progress = show;
     write.context = &bar;
     posenc_status failed = posenc_conversion_write(job->conversion, job->out, &write, &error);

@@ -5,47 +5,52 @@
 #include <unistd.h>
 
 progress progress_start(const char *name, uint64_t total) {
-    progress bar = {name, total, {0, 0}, -1, isatty(STDERR_FILENO)};
+    progress bar = {name, total, {0, 0}, 0, 0, isatty(STDERR_FILENO)};
     clock_gettime(CLOCK_MONOTONIC, &bar.start);
     return bar;
 }
 
-/* The percentage to be shown now, with the seconds since the start; -1: none. */
-static int progress_due(const progress *bar, uint64_t done, double *seconds) {
+progress progress_start_bytes(const char *name, uint64_t total) {
+    progress bar = progress_start(name, total);
+    bar.in_bytes = 1;
+    return bar;
+}
+
+static double seconds_since(const struct timespec *start) {
     struct timespec now;
-    if (!bar->shows || !bar->total)
-        return -1;
     clock_gettime(CLOCK_MONOTONIC, &now);
-    *seconds = (double)(now.tv_sec - bar->start.tv_sec) +
-               1e-9 * (double)(now.tv_nsec - bar->start.tv_nsec);
-    int percent = (int)(100.0 * (double)done / (double)bar->total);
-    return *seconds < 1.0 || percent == bar->percent ? -1 : percent;
+    return (double)(now.tv_sec - start->tv_sec) + (double)(now.tv_nsec - start->tv_nsec) * 1e-9;
+}
+
+static void print_time(double seconds) {
+    unsigned long long whole = (unsigned long long)(seconds + 0.5);
+    if (whole < 60)
+        fprintf(stderr, ", %llu s left", whole);
+    else if (whole < 3600)
+        fprintf(stderr, ", %llu min %02llu s left", whole / 60, whole % 60);
+    else
+        fprintf(stderr, ", %llu h %02llu min left", whole / 3600, whole % 3600 / 60);
 }
 
 void progress_show(progress *bar, uint64_t done) {
-    double seconds;
-    int percent = progress_due(bar, done, &seconds);
-    if (percent < 0)
+    if (!bar->shows || !bar->total)
         return;
-    fprintf(stderr, "\r%s: %3d %%", bar->name, percent);
-    fflush(stderr);
-    bar->percent = percent;
-}
-
-void progress_show_bytes(progress *bar, uint64_t done) {
-    double seconds;
-    int percent = progress_due(bar, done, &seconds);
-    if (percent < 0 || !done)
+    double seconds = seconds_since(&bar->start);
+    if (seconds < bar->shown + 1)
         return;
-    double left = seconds * (double)(bar->total - done) / (double)done;
-    fprintf(stderr, "\r%s: %3d %% %8.0f MB/s, %4.0f s left ", bar->name, percent,
-            (double)done / seconds / 1e6, left);
+    double rate = (double)done / seconds;
+    fprintf(stderr, "\r%s: %3d %%", bar->name, (int)(100.0 * (double)done / (double)bar->total));
+    if (bar->in_bytes)
+        fprintf(stderr, ", %.0f MB/s", rate / 1e6);
+    if (rate > 0)
+        print_time((double)(bar->total - done) / rate);
+    fputs("\033[K", stderr);
     fflush(stderr);
-    bar->percent = percent;
+    bar->shown = seconds;
 }
 
 void progress_end(progress *bar) {
-    if (bar->percent >= 0)
-        fprintf(stderr, "\r%60s\r", "");
-    bar->percent = -1;
+    if (bar->shown > 0)
+        fputs("\r\033[K", stderr);
+    bar->shown = 0;
 }

@@ -41,6 +41,7 @@ target_include_directories(dump_readers PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJ
 target_link_libraries(dump_readers PRIVATE posenc_flags posenc PkgConfig::JSON_C)
 add_test(NAME readers_python
   COMMAND python3 ${CMAKE_CURRENT_SOURCE_DIR}/readers_python.py $<TARGET_FILE:dump_readers> ${PROJECT_SOURCE_DIR})
+posenc_test(file_rewrite SOURCES ${model} LIBS PkgConfig::JSON_C)
 posenc_test(npy)
 posenc_test(npy_read)
 posenc_test(npy_write)

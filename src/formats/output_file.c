@@ -30,7 +30,7 @@ int penc_output_write(const penc_output *output, const void *data, size_t bytes,
     while (bytes) {
         size_t step = bytes < PENC_FILE_STEP ? bytes : PENC_FILE_STEP;
         ssize_t moved = output->is_special ? write(output->file, from, step)
-                                         : pwrite(output->file, from, step, (off_t)offset);
+                                           : pwrite(output->file, from, step, (off_t)offset);
         if (moved < 0 && errno != EINTR)
             return errno;
         if (moved > 0) {
@@ -189,7 +189,8 @@ static void penc_output_sweep(const penc_output *output) {
         return;
     }
     for (const struct dirent *entry; (entry = readdir(entries));)
-        if (strncmp(entry->d_name, begin, length) == 0 && penc_output_is_made(entry->d_name + length))
+        if (strncmp(entry->d_name, begin, length) == 0 &&
+            penc_output_is_made(entry->d_name + length))
             penc_output_remove_left(folder, entry->d_name);
     (void)closedir(entries);
 }

@@ -16,9 +16,9 @@
 #include <sys/types.h>
 
 typedef struct penc_output {
-    int file;       /* -1: none is open */
-    int folder;     /* of the target, which a relative path finds after a chdir too; or -1 */
-    int is_special; /* a device or a pipe: bytes go there at once and in order */
+    int file;              /* -1: none is open */
+    int folder;            /* of the target, which a relative path finds after a chdir too; or -1 */
+    int is_special;        /* a device or a pipe: bytes go there at once and in order */
     char target[PATH_MAX]; /* what the path leads to, symbolic links followed */
     char temporary[160];   /* its name in the folder until then; empty while it has none */
 } penc_output;
