@@ -39,7 +39,7 @@ int cli_fail(const cli_arguments *arguments, const char *format, ...) {
 }
 
 int cli_fail_error(const cli_arguments *arguments, const char *subject, const posenc_error *error) {
-    char text[512];
+    char text[1024];
     posenc_error_text(error, text, sizeof text);
     return cli_fail(arguments, "%s%s%s", subject ? subject : "", subject ? ": " : "", text);
 }
