@@ -35,8 +35,9 @@ typedef struct posenc_conversion_options {
     /* Members that are 0 are read: from the record, the configuration beside the weights, the file. A member that
      * contradicts those is refused unless forced. */
     posenc_attention_shape shape;
-    int force;           /* 1: convert in spite of what docs/conversion.md lists as refused unless forced */
-    size_t judge_layers; /* so many layers' weights are judged as posenc_pair_powers_judge does, to warn where they
+    int force; /* 1: convert in spite of what docs/conversion.md lists as refused unless forced */
+    size_t
+        judge_layers; /* so many layers' weights are judged as posenc_pair_powers_judge does, to warn where they
                           * contradict `from`; 0: 4, POSENC_ALL_LAYERS: none */
 } posenc_conversion_options;
 
@@ -68,17 +69,18 @@ typedef struct posenc_conversion_facts {
     char model_type[64];      /* or the GGUF's architecture, cut; "" if nothing says it */
     posenc_detected implied;  /* what programs assume by that name; UNDETERMINED: not known */
     posenc_detected recorded; /* what the record says; UNDETERMINED: there was none */
-    posenc_detected judged;   /* what the weights show; UNDETERMINED: nothing, or they were not judged */
-    double statistic;         /* of that judgement */
-    int records;              /* 1: new files get a record, 0: they lose it or cannot have one */
+    posenc_detected
+        judged;       /* what the weights show; UNDETERMINED: nothing, or they were not judged */
+    double statistic; /* of that judgement */
+    int records;      /* 1: new files get a record, 0: they lose it or cannot have one */
     posenc_attention_shape shape; /* of the first layers that rotate */
     size_t files, changed_files;  /* of weights */
     size_t tensors, moved_tensors;
     uint64_t bytes, moved_bytes; /* of the files; of the tensors that change */
 } posenc_conversion_facts;
 
-POSENC_API const posenc_conversion_facts *
-posenc_conversion_about(const posenc_conversion *conversion);
+POSENC_API const posenc_conversion_facts *posenc_conversion_about(
+    const posenc_conversion *conversion);
 
 /* One tensor that changes; there are facts.moved_tensors of them, in the order of the files and their data. */
 typedef struct posenc_conversion_move {
@@ -109,21 +111,50 @@ typedef struct posenc_conversion_remark {
 POSENC_API size_t posenc_conversion_remark_count(const posenc_conversion *conversion);
 
 /* NULL if `index` is out of range. */
-POSENC_API const posenc_conversion_remark *
-posenc_conversion_remark_at(const posenc_conversion *conversion, size_t index);
+POSENC_API const posenc_conversion_remark *posenc_conversion_remark_at(
+    const posenc_conversion *conversion, size_t index);
+
+/* What a call of posenc_conversion_write has done. */
+typedef struct posenc_conversion_outcome {
+    size_t files_written;  /* of weights, by this call */
+    size_t files_missing;  /* of weights, that other parts have not written yet */
+    size_t others_written; /* what stands beside the weights, the index too */
+    int complete; /* 1: nothing is missing, and this call has written what stands beside them */
+} posenc_conversion_outcome;
 
 /* How to write. */
 typedef struct posenc_conversion_write_options {
     size_t size;
-    /* Called now and then with bytes written so far and of all; NULL: not. */
+    /* Only every parts-th file of weights, from number `part` on, counted from 0 in the order of their numbers or
+     * names: so that `parts` programs share the work, on machines that share the files. parts 0: all of them. */
+    size_t part, parts;
+    /* Called now and then with bytes written so far and of all of this part; NULL: not. */
     void (*progress)(void *context, uint64_t done, uint64_t total);
+    /* Called for files beside the weights that are not copied since they are weights too, which keep the pairing
+     * that they have; NULL: not. */
+    void (*left_out)(void *context, const char *name);
     void *context;
+    posenc_conversion_outcome *outcome; /* filled unless NULL, after failures too */
 } posenc_conversion_write_options;
 
 #define POSENC_CONVERSION_WRITE_OPTIONS_INIT                                                       \
-    { sizeof(posenc_conversion_write_options), NULL, NULL }
+    { sizeof(posenc_conversion_write_options), 0, 0, NULL, NULL, NULL, NULL }
 
-/* Writes the converted checkpoint to `out`. `options` may be NULL. */
+/* Writes the converted checkpoint. `options` may be NULL.
+ *
+ * A checkpoint that is one file gives the file `out`; one that is a folder or an index the folder `out`, made if it
+ * is not there, with the weights under their old names and everything beside them: files and folders, but no hidden
+ * folders and no other weights. The parts of a split GGUF go to the folder `out` alone.
+ *
+ * Every file is written beside its target and takes its name only when whole and on the disk, so that whatever stops
+ * a call leaves whole files, old or new. `out` may be the input itself, if that is one file: it is replaced. A call
+ * for one part looks in the end whether all files of all parts are there as this conversion makes them (by their
+ * sizes, headers and samples of their data); if so it writes what stands beside them, the index last. So whoever
+ * finishes last does it, and several may. What a part has to write it writes anew in every call.
+ *
+ * Fails with IO (the file is named), FORMAT where an input has become shorter, OUT_OF_MEMORY; OUT_OF_RANGE for `part`;
+ * UNSUPPORTED, before anything is written, if `out` is the folder of an input of several files, lies inside it, or
+ * holds weights that are not of this checkpoint. */
 POSENC_API POSENC_CHECKED posenc_status
 posenc_conversion_write(const posenc_conversion *conversion, const char *out,
                         const posenc_conversion_write_options *options, posenc_error *error);

@@ -18,7 +18,7 @@ typedef struct penc_move {
     size_t file, entry; /* of the set, of the file */
     uint64_t offset, bytes;
     uint64_t row_bytes; /* of what moves: a row, or one number */
-    uint64_t period;    /* so many rows have the order; a transposed tensor has it in every row anew */
+    uint64_t period; /* so many rows have the order; a transposed tensor has it in every row anew */
     penc_row_order order;
     const char *what, *side;
 } penc_move;
@@ -39,7 +39,7 @@ struct posenc_conversion {
     penc_attention_names stacks[PENC_MAX_STACKS];
     size_t stack_count;
     penc_layer_shapes shapes;
-    penc_moves moves;       /* by file and place once planned */
+    penc_moves moves; /* by file and place once planned */
     /* The text of the record that files have, and of the one that they get; "": none. */
     char recorded[PENC_MAX_HEADER_TEXT], record[PENC_MAX_HEADER_TEXT];
     posenc_attention_shape recorded_shape; /* of the first layers, and how many shapes there were */
@@ -89,8 +89,8 @@ typedef struct penc_conversion_pieces {
     penc_piece *list;
     size_t count;
     penc_header_edits edits; /* what BYTES pieces point to */
-    uint64_t header_bytes; /* what stands before the data in the new file */
-    uint64_t bytes;        /* of the new file */
+    uint64_t header_bytes;   /* what stands before the data in the new file */
+    uint64_t bytes;          /* of the new file */
 } penc_conversion_pieces;
 
 posenc_status penc_conversion_pieces_make(const posenc_conversion *conversion, size_t file,
@@ -101,9 +101,5 @@ void penc_conversion_pieces_free(penc_conversion_pieces *pieces);
 posenc_status penc_conversion_file(const posenc_conversion *conversion, size_t file,
                                    const char *target, const penc_rewrite_progress *progress,
                                    posenc_error *error);
-
-/* Whether a file at `target` has the size and the header that it would get; no file there: no. */
-posenc_status penc_conversion_is_done(const posenc_conversion *conversion, size_t file,
-                                      const char *target, int *done, posenc_error *error);
 
 #endif

@@ -71,8 +71,7 @@ static void penc_build_add(penc_builder *builder, const penc_piece *piece) {
 }
 
 static void penc_build_copy(penc_builder *builder, uint64_t until) {
-    penc_piece copy = {
-        .kind = PENC_PIECE_COPY, .place = builder->at, .bytes = until - builder->at};
+    penc_piece copy = {.kind = PENC_PIECE_COPY, .place = builder->at, .bytes = until - builder->at};
     penc_build_add(builder, &copy);
     builder->at = until;
 }
@@ -102,8 +101,9 @@ posenc_status penc_conversion_pieces_make(const posenc_conversion *conversion, s
     size_t first = penc_first_move(conversion, file), end = penc_first_move(conversion, file + 1);
     memset(pieces, 0, sizeof *pieces);
     posenc_status status = penc_header_edits_of(conversion, file, &pieces->edits, error);
-    pieces->list = status ? NULL : malloc((2 * (end - first) + 2 * PENC_MAX_HEADER_EDITS + 2) *
-                                          sizeof *pieces->list);
+    pieces->list =
+        status ? NULL
+               : malloc((2 * (end - first) + 2 * PENC_MAX_HEADER_EDITS + 2) * sizeof *pieces->list);
     if (!status && !pieces->list)
         status = penc_fail(error, POSENC_OUT_OF_MEMORY, "pieces", "fit into memory");
     if (status) {
@@ -137,62 +137,5 @@ posenc_status penc_conversion_file(const posenc_conversion *conversion, size_t f
     status = penc_file_rewrite(&penc_tensor_set_file(conversion->set, file)->input, target,
                                pieces.list, pieces.count, progress, error);
     penc_conversion_pieces_free(&pieces);
-    return status;
-}
-
-/* ---- Whether a file is that already ---- */
-
-enum { PENC_COMPARE_STEP = 1 << 14 };
-
-/* Whether `piece` stands at `place` of a file. */
-static posenc_status penc_piece_stands(const penc_input *source, const penc_input *target,
-                                       const penc_piece *piece, uint64_t place, int *same,
-                                       posenc_error *error) {
-    unsigned char there[PENC_COMPARE_STEP], wanted[PENC_COMPARE_STEP];
-    for (uint64_t done = 0; done < piece->bytes && *same;) {
-        size_t step = piece->bytes - done < sizeof there ? (size_t)(piece->bytes - done) : sizeof there;
-        posenc_status status = penc_input_read(target, place + done, there, step, error);
-        if (!status && piece->kind == PENC_PIECE_COPY)
-            status = penc_input_read(source, piece->place + done, wanted, step, error);
-        else if (!status)
-            memcpy(wanted, (const unsigned char *)piece->data + done, step);
-        if (status)
-            return status;
-        *same = memcmp(there, wanted, step) == 0;
-        done += step;
-    }
-    return POSENC_OK;
-}
-
-static posenc_status penc_header_stands(const penc_input *source, const penc_input *target,
-                                        const penc_conversion_pieces *pieces, int *same,
-                                        posenc_error *error) {
-    uint64_t place = 0;
-    posenc_status status = POSENC_OK;
-    *same = target->size == pieces->bytes;
-    for (size_t i = 0; i < pieces->count && place < pieces->header_bytes && *same && !status; i++) {
-        penc_piece piece = pieces->list[i];
-        if (piece.bytes > pieces->header_bytes - place)
-            piece.bytes = pieces->header_bytes - place;
-        status = penc_piece_stands(source, target, &piece, place, same, error);
-        place += piece.bytes;
-    }
-    return status;
-}
-
-posenc_status penc_conversion_is_done(const posenc_conversion *conversion, size_t file,
-                                      const char *target, int *done, posenc_error *error) {
-    penc_conversion_pieces pieces;
-    penc_input there;
-    *done = 0;
-    if (penc_input_open(target, &there, NULL)) /* nothing there, or nothing to be taken for it */
-        return POSENC_OK;
-    posenc_status status = penc_conversion_pieces_make(conversion, file, &pieces, error);
-    if (!status) {
-        status = penc_header_stands(&penc_tensor_set_file(conversion->set, file)->input, &there,
-                                    &pieces, done, error);
-        penc_conversion_pieces_free(&pieces);
-    }
-    penc_input_close(&there);
     return status;
 }
