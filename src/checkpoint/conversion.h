@@ -39,10 +39,9 @@ struct posenc_conversion {
     penc_attention_names stacks[PENC_MAX_STACKS];
     size_t stack_count;
     penc_layer_shapes shapes;
-    penc_moves moves;       /* by file and place once planned */
-    /* The text of the record that files have, and of the one that they get; "": none. */
-    char recorded[PENC_MAX_HEADER_TEXT], record[PENC_MAX_HEADER_TEXT];
-    posenc_attention_shape recorded_shape; /* of the first layers, and how many shapes there were */
+    int has_indexer;  /* it was spoken of */
+    penc_moves moves; /* by file and place once planned */
+    posenc_attention_shape recorded_shape; /* what the record says, and how many shapes there were */
     size_t recorded_shapes;
     posenc_conversion_remark remarks[PENC_MAX_REMARKS];
     size_t remark_count;
@@ -68,7 +67,7 @@ posenc_status penc_conversion_check_model(posenc_conversion *conversion, const p
 /* Finds every tensor that moves. */
 posenc_status penc_conversion_find_moves(posenc_conversion *conversion, posenc_error *error);
 
-/* Compares the record that was read with shape and moves, and makes the new one. */
+/* Compares the records with shape and moves. */
 posenc_status penc_conversion_check_records(posenc_conversion *conversion, posenc_error *error);
 
 /* Says which programs will read the result rightly. */
@@ -76,21 +75,24 @@ void penc_conversion_name_readers(posenc_conversion *conversion, const posenc_mo
 
 /* ---- Writing ---- */
 
+/* The record of a file whose rows are in that order. */
+void penc_conversion_record(const posenc_conversion *conversion, size_t file,
+                            posenc_pairing pairing, char text[PENC_MAX_HEADER_TEXT]);
+
 size_t penc_conversion_files(const posenc_conversion *conversion);
 
 /* The path of an input file; it may be a symbolic link. */
 const char *penc_conversion_path(const posenc_conversion *conversion, size_t file);
 
-/* Whether anything moves in it: otherwise the new file is the old one. */
-int penc_conversion_touches(const posenc_conversion *conversion, size_t file);
+/* How many of its tensors move; 0: the new file is the old one. */
+size_t penc_conversion_moves_of(const posenc_conversion *conversion, size_t file);
 
 /* The pieces of a file's new one, to be freed with penc_conversion_pieces_free. */
 typedef struct penc_conversion_pieces {
     penc_piece *list;
     size_t count;
     penc_header_edits edits; /* what BYTES pieces point to */
-    uint64_t header_bytes; /* what stands before the data in the new file */
-    uint64_t bytes;        /* of the new file */
+    uint64_t bytes; /* of the new file */
 } penc_conversion_pieces;
 
 posenc_status penc_conversion_pieces_make(const posenc_conversion *conversion, size_t file,
@@ -102,7 +104,7 @@ posenc_status penc_conversion_file(const posenc_conversion *conversion, size_t f
                                    const char *target, const penc_rewrite_progress *progress,
                                    posenc_error *error);
 
-/* Whether a file at `target` has the size and the header that it would get; no file there: no. */
+/* Whether a file at `target` is what it would get, as far as penc_file_is_rewritten tells. */
 posenc_status penc_conversion_is_done(const posenc_conversion *conversion, size_t file,
                                       const char *target, int *done, posenc_error *error);
 

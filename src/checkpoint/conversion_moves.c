@@ -327,6 +327,18 @@ static posenc_status penc_part_plan(posenc_conversion *conversion, penc_part *pa
                          : penc_part_projection(conversion, part, error);
 }
 
+/* What else a layer may have that turns: the indexer of sparse attention, with pairs of its own. */
+static posenc_status penc_name_refuse(posenc_conversion *conversion, const char *name,
+                                      posenc_error *error) {
+    if (conversion->has_indexer || !strstr(name, ".indexer."))
+        return POSENC_OK;
+    conversion->has_indexer = 1;
+    return penc_conversion_refuse(conversion, "tensor",
+                                  "not belong to an indexer: it turns too, with pairs of its own, "
+                                  "and stays as it is (unless forced)",
+                                  name, error);
+}
+
 typedef posenc_status (*penc_part_visit)(posenc_conversion *, penc_part *, posenc_error *);
 
 static posenc_status penc_parts_walk(posenc_conversion *conversion, penc_part_visit visit,
@@ -337,8 +349,10 @@ static posenc_status penc_parts_walk(posenc_conversion *conversion, penc_part_vi
             penc_part part = {.file = file, .file_number = number, .entry = i};
             posenc_status status = file->format->name(file, &file->entries[i], part.tensor.name,
                                                       &part.tensor.name_length, error);
-            if (!status && penc_part_find(conversion, part.tensor.name, &part))
-                status = visit(conversion, &part, error);
+            if (!status)
+                status = penc_part_find(conversion, part.tensor.name, &part)
+                             ? visit(conversion, &part, error)
+                             : penc_name_refuse(conversion, part.tensor.name, error);
             if (status)
                 return status;
         }

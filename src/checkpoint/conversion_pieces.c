@@ -1,6 +1,7 @@
 /* The pieces of a converted file. SPDX-License-Identifier: MIT */
 #include "base/fail.h"
 #include "checkpoint/conversion.h"
+#include "formats/rewrite_check.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -26,8 +27,8 @@ static size_t penc_first_move(const posenc_conversion *conversion, size_t file) 
     return low;
 }
 
-int penc_conversion_touches(const posenc_conversion *conversion, size_t file) {
-    return penc_first_move(conversion, file) < penc_first_move(conversion, file + 1);
+size_t penc_conversion_moves_of(const posenc_conversion *conversion, size_t file) {
+    return penc_first_move(conversion, file + 1) - penc_first_move(conversion, file);
 }
 
 static uint64_t penc_move_source(const void *context, uint64_t row) {
@@ -42,15 +43,16 @@ static posenc_status penc_header_edits_of(const posenc_conversion *conversion, s
                                           penc_header_edits *edits, posenc_error *error) {
     const penc_gguf *gguf = penc_tensor_set_gguf(conversion->set, file);
     const penc_safetensors *safetensors = penc_tensor_set_safetensors(conversion->set, file);
-    int puts = conversion->record[0] != '\0';
-    if (!penc_conversion_touches(conversion, file))
+    char record[PENC_MAX_HEADER_TEXT];
+    int puts = conversion->facts.records;
+    if (!penc_conversion_moves_of(conversion, file))
         return POSENC_OK;
+    penc_conversion_record(conversion, file, conversion->facts.to, record);
     if (gguf)
-        return puts ? penc_gguf_put_text(gguf, PENC_RECORD_KEY, conversion->record, edits, error)
+        return puts ? penc_gguf_put_text(gguf, PENC_RECORD_KEY, record, edits, error)
                     : penc_gguf_drop_text(gguf, PENC_RECORD_KEY, edits, error);
     if (safetensors)
-        return puts ? penc_safetensors_put_text(safetensors, PENC_RECORD_KEY, conversion->record,
-                                                edits, error)
+        return puts ? penc_safetensors_put_text(safetensors, PENC_RECORD_KEY, record, edits, error)
                     : penc_safetensors_drop_text(safetensors, PENC_RECORD_KEY, edits, error);
     return POSENC_OK;
 }
@@ -113,8 +115,6 @@ posenc_status penc_conversion_pieces_make(const posenc_conversion *conversion, s
     penc_builder builder = {pieces, 0};
     for (size_t i = 0; i < pieces->edits.count; i++)
         penc_build_edit(&builder, &pieces->edits.list[i]);
-    penc_build_copy(&builder, source->count ? source->entries[0].begin : source->input.size);
-    pieces->header_bytes = pieces->bytes;
     for (size_t i = first; i < end; i++)
         penc_build_move(&builder, &conversion->moves.list[i]);
     penc_build_copy(&builder, source->input.size);
@@ -140,59 +140,15 @@ posenc_status penc_conversion_file(const posenc_conversion *conversion, size_t f
     return status;
 }
 
-/* ---- Whether a file is that already ---- */
-
-enum { PENC_COMPARE_STEP = 1 << 14 };
-
-/* Whether `piece` stands at `place` of a file. */
-static posenc_status penc_piece_stands(const penc_input *source, const penc_input *target,
-                                       const penc_piece *piece, uint64_t place, int *same,
-                                       posenc_error *error) {
-    unsigned char there[PENC_COMPARE_STEP], wanted[PENC_COMPARE_STEP];
-    for (uint64_t done = 0; done < piece->bytes && *same;) {
-        size_t step = piece->bytes - done < sizeof there ? (size_t)(piece->bytes - done) : sizeof there;
-        posenc_status status = penc_input_read(target, place + done, there, step, error);
-        if (!status && piece->kind == PENC_PIECE_COPY)
-            status = penc_input_read(source, piece->place + done, wanted, step, error);
-        else if (!status)
-            memcpy(wanted, (const unsigned char *)piece->data + done, step);
-        if (status)
-            return status;
-        *same = memcmp(there, wanted, step) == 0;
-        done += step;
-    }
-    return POSENC_OK;
-}
-
-static posenc_status penc_header_stands(const penc_input *source, const penc_input *target,
-                                        const penc_conversion_pieces *pieces, int *same,
-                                        posenc_error *error) {
-    uint64_t place = 0;
-    posenc_status status = POSENC_OK;
-    *same = target->size == pieces->bytes;
-    for (size_t i = 0; i < pieces->count && place < pieces->header_bytes && *same && !status; i++) {
-        penc_piece piece = pieces->list[i];
-        if (piece.bytes > pieces->header_bytes - place)
-            piece.bytes = pieces->header_bytes - place;
-        status = penc_piece_stands(source, target, &piece, place, same, error);
-        place += piece.bytes;
-    }
-    return status;
-}
-
 posenc_status penc_conversion_is_done(const posenc_conversion *conversion, size_t file,
                                       const char *target, int *done, posenc_error *error) {
     penc_conversion_pieces pieces;
-    penc_input there;
     *done = 0;
-    if (penc_input_open(target, &there, NULL)) /* nothing there, or nothing to be taken for it */
-        return POSENC_OK;
     posenc_status status = penc_conversion_pieces_make(conversion, file, &pieces, error);
-    if (!status) {
-        status = penc_header_stands(&penc_tensor_set_file(conversion->set, file)->input, &there,
-                                    &pieces, done, error);
-        penc_conversion_pieces_free(&pieces);
-    }
-    penc_input_close(&there);
+    if (status)
+        return status;
+    status = penc_file_is_rewritten(&penc_tensor_set_file(conversion->set, file)->input, target,
+                                    pieces.list, pieces.count, done, error);
+    penc_conversion_pieces_free(&pieces);
     return status;
 }

@@ -215,12 +215,23 @@ static posenc_attention_shape penc_shape_or(const posenc_attention_shape *first,
     return both;
 }
 
+static int penc_model_is_unknown(const posenc_model *model) {
+    for (size_t i = 0; i < posenc_model_layer_type_count(model); i++) {
+        if (posenc_model_layer_type(model, i)->kind == POSENC_ENCODING_UNKNOWN)
+            return 1;
+    }
+    return 0;
+}
+
 /* The shape of every layer: what the caller gives, else the record, else what `read` says. */
 static posenc_status penc_plan_shapes(posenc_conversion *made, const posenc_model *model,
                                       const posenc_attention_shape *read, posenc_error *error) {
     posenc_attention_shape given = made->options.shape;
-    int one = made->recorded[0] && made->recorded_shapes == 1;
-    posenc_status status = penc_plan_contradictions(made, read, error);
+    int one = made->facts.recorded && made->recorded_shapes == 1;
+    posenc_attention_shape known = *read;
+    if (model && penc_model_is_unknown(model)) /* what rotates is assumed only */
+        known.rotary_dim = known.rotary_start = 0;
+    posenc_status status = penc_plan_contradictions(made, &known, error);
     if (one && !status)
         status = penc_plan_contradictions(made, &made->recorded_shape, error);
     if (status)
@@ -288,7 +299,7 @@ static posenc_status penc_plan_with_model(posenc_conversion *made, const posenc_
         return status;
     penc_plan_judge(made);
     penc_conversion_name_readers(made, model);
-    if (!made->facts.records && !made->recorded[0])
+    if (!made->facts.records && !made->facts.recorded)
         penc_conversion_remark(made, "no-record", 1,
                                "llama2.c files have no room for a record: nothing will tell that "
                                "the rows were moved");
