@@ -1,11 +1,14 @@
 /* posenc convert. SPDX-License-Identifier: MIT */
 #include "commands.h"
+#include "convert_check.h"
 #include "output.h"
 #include "posenc/convert.h"
 #include "progress.h"
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 static const cli_option options[] = {
     {"to", "PAIRING", "half or interleaved: the order that the rows get; required"},
@@ -16,7 +19,9 @@ static const cli_option options[] = {
     {"rotary-dim", "R", "channels of a head that rotate (the config, else all)"},
     {"rotary-start", "S", "the first of them (the config, else 0)"},
     {"force", NULL, "convert in spite of what is refused unless forced"},
+    {"part", "I/N", "only every N-th file of weights, from number I = 0 ... N-1 on"},
     {"dry-run", NULL, "list what would move; write nothing"},
+    {"check", NULL, "compare two checkpoints in place of converting one"},
     {NULL, NULL, NULL},
 };
 
@@ -25,6 +30,8 @@ typedef struct convert_job {
     const char *in, *out;
     posenc_conversion_options options;
     posenc_conversion *conversion;
+    posenc_conversion_outcome outcome;
+    size_t part, parts;
     int dry;
 } convert_job;
 
@@ -68,12 +75,46 @@ static int get_shape(convert_job *job) {
     return CLI_DONE;
 }
 
+/* "I/N": digits only, since a sign or a blank is a mistake of a script. */
+static int get_part(convert_job *job) {
+    const char *text = cli_value(job->arguments, "part");
+    size_t numbers[2] = {0, 0};
+    const char *at = text;
+    if (!text)
+        return CLI_DONE;
+    for (int i = 0; i < 2; i++) {
+        size_t digits = strspn(at, "0123456789");
+        if (!digits || digits > 9 || at[digits] != (i ? '\0' : '/'))
+            return cli_fail(job->arguments, "--part is \"%s\" but must be I/N, such as 0/4", text);
+        numbers[i] = (size_t)strtoul(at, NULL, 10);
+        at += digits + 1;
+    }
+    if (numbers[0] >= numbers[1])
+        return cli_fail(job->arguments, "--part is %s but its first number must be from 0 to N - 1",
+                        text);
+    job->part = numbers[0];
+    job->parts = numbers[1];
+    return CLI_DONE;
+}
+
 static int get_options(convert_job *job) {
-    job->options = (posenc_conversion_options)POSENC_CONVERSION_OPTIONS_INIT;
     job->options.force = cli_value(job->arguments, "force") != NULL;
     job->dry = cli_value(job->arguments, "dry-run") != NULL;
-    int status = get_pairings(job);
-    return status ? status : get_shape(job);
+    int status = get_shape(job);
+    if (!status)
+        status = get_pairings(job);
+    return status ? status : get_part(job);
+}
+
+/* Which of the words do not belong to --check. */
+static int run_check(convert_job *job) {
+    static const char *const others[] = {"to", "from", "force", "part", "dry-run"};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        if (cli_value(job->arguments, others[i]))
+            return cli_fail(job->arguments, "--%s does not go with --check", others[i]);
+    }
+    int status = get_shape(job);
+    return status ? status : convert_check(job->arguments, &job->options.shape);
 }
 
 /* ---- Answers ---- */
@@ -107,6 +148,10 @@ static void print_json_facts(const convert_job *job, const posenc_conversion_fac
     json_integer("bytes", (int64_t)facts->bytes);
     json_integer("moved_bytes", (int64_t)facts->moved_bytes);
     json_boolean("written", !job->dry);
+    json_integer("files_written", (int64_t)job->outcome.files_written);
+    json_integer("files_missing", (int64_t)job->outcome.files_missing);
+    json_integer("others_written", (int64_t)job->outcome.others_written);
+    json_boolean("complete", job->outcome.complete);
 }
 
 static void print_json_move(const posenc_conversion_move *move) {
@@ -167,6 +212,15 @@ static int print_json(const convert_job *job) {
     return status;
 }
 
+static void print_part(const convert_job *job) {
+    printf("part %zu of %zu: %zu files written; ", job->part, job->parts,
+           job->outcome.files_written);
+    if (job->outcome.complete)
+        printf("all are there, and what stands beside them\n");
+    else
+        printf("%zu of other parts are not there yet\n", job->outcome.files_missing);
+}
+
 static int print_text(const convert_job *job) {
     const posenc_conversion_facts *facts = posenc_conversion_about(job->conversion);
     int status = job->dry ? print_moves(job, print_move) : CLI_DONE;
@@ -178,6 +232,8 @@ static int print_text(const convert_job *job) {
     if (facts->judged)
         printf("the weights themselves look %s (statistic %.1f)\n",
                posenc_detected_name(facts->judged), facts->statistic);
+    if (!job->dry && job->parts)
+        print_part(job);
     for (size_t i = 0; i < posenc_conversion_remark_count(job->conversion); i++) {
         const posenc_conversion_remark *remark = posenc_conversion_remark_at(job->conversion, i);
         printf("%s: %s\n", remark->warning ? "WARNING" : "note", remark->text);
@@ -193,24 +249,36 @@ static void show(void *context, uint64_t done, uint64_t total) {
     progress_show(bar, done);
 }
 
-static int write_out(const convert_job *job) {
+static void tell_left_out(void *context, const char *name) {
+    progress_end(context);
+    fprintf(stderr, "posenc convert: %s is not copied: other weights, which are not converted\n",
+            name);
+}
+
+static int write_out(convert_job *job) {
     posenc_conversion_write_options write = POSENC_CONVERSION_WRITE_OPTIONS_INIT;
     posenc_error error;
     if (job->dry)
         return CLI_DONE;
     progress bar = progress_start_bytes("converting", 0);
+    write.part = job->part;
+    write.parts = job->parts;
     write.progress = show;
+    write.left_out = tell_left_out;
     write.context = &bar;
+    write.outcome = &job->outcome;
     posenc_status failed = posenc_conversion_write(job->conversion, job->out, &write, &error);
     progress_end(&bar);
     return failed ? cli_fail_error(job->arguments, NULL, &error) : CLI_DONE;
 }
 
 static int run(const cli_arguments *arguments) {
-    convert_job job = {.arguments = arguments,
-                       .in = cli_operand(arguments, 0),
-                       .out = cli_operand(arguments, 1)};
+    convert_job job = {
+        .arguments = arguments, .in = cli_operand(arguments, 0), .out = cli_operand(arguments, 1)};
     posenc_error error;
+    job.options = (posenc_conversion_options)POSENC_CONVERSION_OPTIONS_INIT;
+    if (cli_value(arguments, "check"))
+        return run_check(&job);
     int status = get_options(&job);
     if (status)
         return status;
@@ -225,7 +293,7 @@ static int run(const cli_arguments *arguments) {
 
 const cli_command command_convert = {
     "convert",
-    "IN OUT",
+    "IN OUT, or --check A B",
     2,
     "the q and k rows of a checkpoint for the other pairing",
     "Brings the q and k rows of a checkpoint into the order of the other pairing, with\n"
@@ -233,9 +301,18 @@ const cli_command command_convert = {
     "B. Nothing is computed; everything else stays byte for byte. A record in the files'\n"
     "metadata tells the pairing; the conversion back takes it out, and there and back\n"
     "gives the same bytes. IN is a safetensors file or index, a GGUF or llama2.c file, a\n"
-    "model folder, or a name in a local cache. docs/conversion.md has the rules.\n\n"
+    "model folder, or a name in a local cache. docs/conversion.md has the rules.\n"
+    "OUT is a file where IN is one; it may be IN itself, which is replaced when the new\n"
+    "one is whole. Else OUT is a folder, which gets what stands beside the weights too.\n"
+    "With --part several programs share the files of weights; whoever finishes last\n"
+    "writes the rest: mpirun -n 4 sh -c 'posenc convert A B --to half --part\n"
+    "$OMPI_COMM_WORLD_RANK/4'.\n\n"
     "  posenc convert models/mine models/mine-interleaved --to interleaved\n"
-    "  posenc convert model.safetensors out.safetensors --to half --dry-run",
+    "  posenc convert model.safetensors out.safetensors --to half --dry-run\n\n"
+    "With --check, which tensors of two checkpoints A and B are the same, which have the\n"
+    "same rows in another order, and which order that is. Names of transformers, GGUF and\n"
+    "llama2.c are matched. The exit status is 1 if any tensor differs or is missing.\n\n"
+    "  posenc convert --check models/mine mine.gguf",
     options,
     NULL,
     run};

@@ -134,7 +134,7 @@ static void assert_bytes_of(const char *path, const image *wanted) {
         done += (size_t)moved;
     }
     close(file);
-    assert_int_equal(memcmp(got, wanted->bytes, wanted->size), 0);
+    assert_true(!wanted->size || memcmp(got, wanted->bytes, wanted->size) == 0);
     free(got);
 }
 

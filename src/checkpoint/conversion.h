@@ -18,7 +18,7 @@ typedef struct penc_move {
     size_t file, entry; /* of the set, of the file */
     uint64_t offset, bytes;
     uint64_t row_bytes; /* of what moves: a row, or one number */
-    uint64_t period;    /* so many rows have the order; a transposed tensor has it in every row anew */
+    uint64_t period; /* so many rows have the order; a transposed tensor has it in every row anew */
     penc_row_order order;
     const char *what, *side;
 } penc_move;
@@ -103,9 +103,5 @@ void penc_conversion_pieces_free(penc_conversion_pieces *pieces);
 posenc_status penc_conversion_file(const posenc_conversion *conversion, size_t file,
                                    const char *target, const penc_rewrite_progress *progress,
                                    posenc_error *error);
-
-/* Whether a file at `target` is what it would get, as far as penc_file_is_rewritten tells. */
-posenc_status penc_conversion_is_done(const posenc_conversion *conversion, size_t file,
-                                      const char *target, int *done, posenc_error *error);
 
 #endif

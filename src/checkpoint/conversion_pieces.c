@@ -1,7 +1,6 @@
 /* The pieces of a converted file. SPDX-License-Identifier: MIT */
 #include "base/fail.h"
 #include "checkpoint/conversion.h"
-#include "formats/rewrite_check.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -73,8 +72,7 @@ static void penc_build_add(penc_builder *builder, const penc_piece *piece) {
 }
 
 static void penc_build_copy(penc_builder *builder, uint64_t until) {
-    penc_piece copy = {
-        .kind = PENC_PIECE_COPY, .place = builder->at, .bytes = until - builder->at};
+    penc_piece copy = {.kind = PENC_PIECE_COPY, .place = builder->at, .bytes = until - builder->at};
     penc_build_add(builder, &copy);
     builder->at = until;
 }
@@ -104,8 +102,9 @@ posenc_status penc_conversion_pieces_make(const posenc_conversion *conversion, s
     size_t first = penc_first_move(conversion, file), end = penc_first_move(conversion, file + 1);
     memset(pieces, 0, sizeof *pieces);
     posenc_status status = penc_header_edits_of(conversion, file, &pieces->edits, error);
-    pieces->list = status ? NULL : malloc((2 * (end - first) + 2 * PENC_MAX_HEADER_EDITS + 2) *
-                                          sizeof *pieces->list);
+    pieces->list =
+        status ? NULL
+               : malloc((2 * (end - first) + 2 * PENC_MAX_HEADER_EDITS + 2) * sizeof *pieces->list);
     if (!status && !pieces->list)
         status = penc_fail(error, POSENC_OUT_OF_MEMORY, "pieces", "fit into memory");
     if (status) {
@@ -136,19 +135,6 @@ posenc_status penc_conversion_file(const posenc_conversion *conversion, size_t f
         return status;
     status = penc_file_rewrite(&penc_tensor_set_file(conversion->set, file)->input, target,
                                pieces.list, pieces.count, progress, error);
-    penc_conversion_pieces_free(&pieces);
-    return status;
-}
-
-posenc_status penc_conversion_is_done(const posenc_conversion *conversion, size_t file,
-                                      const char *target, int *done, posenc_error *error) {
-    penc_conversion_pieces pieces;
-    *done = 0;
-    posenc_status status = penc_conversion_pieces_make(conversion, file, &pieces, error);
-    if (status)
-        return status;
-    status = penc_file_is_rewritten(&penc_tensor_set_file(conversion->set, file)->input, target,
-                                    pieces.list, pieces.count, done, error);
     penc_conversion_pieces_free(&pieces);
     return status;
 }

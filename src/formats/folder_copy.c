@@ -130,9 +130,9 @@ static posenc_status penc_folder_see(void *context, const char *name, posenc_err
     const penc_folder_level *level = context;
     char *from = penc_path_join(level->from, "/", name, NULL);
     char *to = penc_path_join(level->to, "/", name, NULL);
-    posenc_status status =
-        from && to ? penc_folder_copy_entry(level, name, from, to, error)
-                   : penc_fail(error, POSENC_OUT_OF_MEMORY, "path", "fit into memory");
+    posenc_status status = from && to
+                               ? penc_folder_copy_entry(level, name, from, to, error)
+                               : penc_fail(error, POSENC_OUT_OF_MEMORY, "path", "fit into memory");
     free(from);
     free(to);
     return status;
