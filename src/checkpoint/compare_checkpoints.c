@@ -49,15 +49,19 @@ static posenc_status penc_check_open(const char *path, penc_tensor_set **set, po
 }
 
 /* A conversion of A either way, where one can be planned: it knows the rows. */
-static void penc_check_plan(penc_check_job *job, const char *path) {
+static posenc_status penc_check_plan(penc_check_job *job, const char *path, posenc_error *error) {
     posenc_conversion_options options = POSENC_CONVERSION_OPTIONS_INIT;
+    posenc_status status = POSENC_OK;
     options.shape = job->options.shape;
     options.force = 1;
     options.judge_layers = POSENC_ALL_LAYERS;
-    for (int to = POSENC_PAIRING_HALF; to <= POSENC_PAIRING_INTERLEAVED && !job->plan; to++) {
+    for (int to = POSENC_PAIRING_HALF; to <= POSENC_PAIRING_INTERLEAVED; to++) {
         options.to = (posenc_pairing)to;
-        (void)!posenc_conversion_create(path, &options, &job->plan, NULL);
+        status = posenc_conversion_create(path, &options, &job->plan, error);
+        if (!status || status == POSENC_OUT_OF_MEMORY)
+            return status;
     }
+    return POSENC_OK;
 }
 
 /* How the rows of A's tensor would move; NULL: not. */
@@ -245,8 +249,9 @@ static posenc_status penc_check_run(penc_check_job *job, const char *a, const ch
         return status;
     for (size_t i = 0; i < penc_tensor_set_files(job->sets[0]); i++)
         job->total += penc_tensor_set_file(job->sets[0], i)->input.size;
-    penc_check_plan(job, a);
-    status = penc_check_walk(job, job->sets[0], penc_check_tensor, error);
+    status = penc_check_plan(job, a, error);
+    if (!status)
+        status = penc_check_walk(job, job->sets[0], penc_check_tensor, error);
     return status ? status : penc_check_walk(job, job->sets[1], penc_check_only_b, error);
 }
 

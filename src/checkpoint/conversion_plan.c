@@ -256,23 +256,27 @@ static posenc_status penc_plan_shapes(posenc_conversion *made, const posenc_mode
 /* ---- The weights' own voice ---- */
 
 /* Judges some layers; what cannot be judged says nothing. */
-static void penc_plan_judge(posenc_conversion *made) {
+static posenc_status penc_plan_judge(posenc_conversion *made, posenc_error *error) {
     posenc_read_options read = POSENC_READ_OPTIONS_INIT;
     posenc_pair_powers *powers;
     posenc_judgement judgement;
     read.layers = made->options.judge_layers ? made->options.judge_layers : 4;
-    if (made->options.judge_layers == POSENC_ALL_LAYERS ||
-        posenc_pair_powers_read(made->path.weights, &made->facts.shape, &read, &powers, NULL))
-        return;
-    if (!posenc_pair_powers_judge(powers, POSENC_ALL_LAYERS, &judgement, NULL)) {
-        made->facts.judged = judgement.both.verdict;
-        made->facts.statistic = judgement.both.statistic;
-    }
+    if (made->options.judge_layers == POSENC_ALL_LAYERS)
+        return POSENC_OK;
+    posenc_status status =
+        posenc_pair_powers_read(made->path.weights, &made->facts.shape, &read, &powers, error);
+    if (!status)
+        status = posenc_pair_powers_judge(powers, POSENC_ALL_LAYERS, &judgement, error);
     posenc_pair_powers_free(powers);
+    if (status)
+        return status == POSENC_OUT_OF_MEMORY ? status : POSENC_OK;
+    made->facts.judged = judgement.both.verdict;
+    made->facts.statistic = judgement.both.statistic;
     if (made->facts.judged == penc_detected_of(made->facts.to))
         penc_conversion_remark(made, "weights-contradict", 1,
                                "the weights look as if the rows were in the new order already: "
                                "posenc detect tells more");
+    return POSENC_OK;
 }
 
 /* ---- The whole ---- */
@@ -295,9 +299,10 @@ static posenc_status penc_plan_with_model(posenc_conversion *made, const posenc_
         status = penc_conversion_find_moves(made, error);
     if (!status)
         status = penc_conversion_check_records(made, error);
+    if (!status)
+        status = penc_plan_judge(made, error);
     if (status)
         return status;
-    penc_plan_judge(made);
     penc_conversion_name_readers(made, model);
     if (!made->facts.records && !made->facts.recorded)
         penc_conversion_remark(made, "no-record", 1,
