@@ -194,6 +194,20 @@ static void test_rows_biases_and_gains(void **state) {
     }
 }
 
+/* MLX stores LoRA's B the other way round: its columns are the projection's rows. */
+static void test_columns(void **state) {
+    (void)state;
+    static const part columns = {"model.layers.0.self_attn.q_proj.lora_b", 3, HEADS * DIM};
+    static const part numbers = {"", 3 * HEADS * DIM, 0};
+    static const heads_of heads = {0, 3 * HEADS * DIM, 0, DIM};
+    for (int to = 0; to < 2; to++) {
+        posenc_conversion_options options = options_to((posenc_pairing)to);
+        write_parts(plain, "{", &columns, 1);
+        convert_both_ways(&options);
+        assert_rows(&numbers, 0, &heads, 1, DIM, options.to);
+    }
+}
+
 static void test_fused_rows(void **state) {
     (void)state;
     enum { ALL = (HEADS + 2 * KV) * DIM, GROUP = (HEADS / KV + 2) * DIM };
@@ -469,7 +483,7 @@ static void test_checkpoints_compared(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(test_rows_biases_and_gains), TEST(test_fused_rows),
+        TEST(test_rows_biases_and_gains), TEST(test_columns), TEST(test_fused_rows),
         TEST(test_facts_and_moves),       TEST(test_every_header_comes_back),
         TEST(test_every_gguf_comes_back), TEST(test_records),
         TEST(test_refused),               TEST(test_scales_of_blocks),
