@@ -10,8 +10,8 @@
  *   if (posenc_conversion_write(conversion, "models/other", NULL, &error)) ...
  *   posenc_conversion_free(conversion);
  *
- * A file with moved rows gets one metadata key, "posenc.pairing", that tells pairing and shape. The conversion back
- * takes it out: there and back gives the same bytes. docs/conversion.md has the rules.
+ * A file with moved rows gets one metadata key, "posenc.pairing", that tells pairing and shape, and becomes 4096 bytes
+ * longer by it. The conversion back takes it out: there and back gives the same bytes. docs/conversion.md has the rules.
  *
  * Thread-safety: a conversion is immutable; several threads may write it to different places.
  * SPDX-License-Identifier: MIT */

@@ -63,7 +63,8 @@ posenc_status penc_gguf_put_text(const penc_gguf *gguf, const char *key, const c
                                  penc_header_edits *edits, posenc_error *error) {
     const penc_input *input = &gguf->source.input;
     size_t bytes = 2 * penc_gguf_length_size(gguf) + 4 + strlen(key) + strlen(text);
-    uint64_t mask = gguf->info.alignment - 1;
+    uint64_t unit = gguf->info.alignment > PENC_HEADER_UNIT ? gguf->info.alignment : PENC_HEADER_UNIT;
+    uint64_t mask = unit - 1; /* both are powers of 2 */
     if (mask >= PENC_GGUF_MAX_FILL)
         return penc_input_fail_size(input, POSENC_UNSUPPORTED, "general.alignment",
                                     gguf->info.alignment, "be at most 2^20", 0, error);

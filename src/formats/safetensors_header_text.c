@@ -12,11 +12,11 @@ typedef enum penc_st_before { PENC_ST_OBJECT, PENC_ST_NULL, PENC_ST_ABSENT } pen
 
 static const char penc_st_opening[] = "\"__metadata__\":{  ";
 
-enum { PENC_ST_MOST = 2 * PENC_MAX_HEADER_TEXT + 64, PENC_ST_SCAN = 1 << 16 };
+enum { PENC_ST_MOST = 2 * PENC_HEADER_UNIT, PENC_ST_SCAN = 1 << 16 };
 
-/* Fills up with spaces to 8 * n + `over` bytes. */
+/* Fills up with spaces to a multiple of the unit and `over` bytes. */
 static size_t penc_st_fill(char *bytes, size_t length, size_t over) {
-    while ((length + 8 - over) % 8)
+    while ((length + PENC_HEADER_UNIT - over) % PENC_HEADER_UNIT)
         bytes[length++] = ' ';
     return length;
 }
@@ -24,7 +24,7 @@ static size_t penc_st_fill(char *bytes, size_t length, size_t over) {
 /* The text with all that is written for it. `comma`: the object has more. */
 static size_t penc_st_form(const char *key, const char *text, penc_st_before before, int comma,
                            char bytes[PENC_ST_MOST]) {
-    int length = snprintf(bytes, PENC_ST_MOST - 16, "%s\"%s\":\"%s\"%s",
+    int length = snprintf(bytes, PENC_HEADER_UNIT / 2, "%s\"%s\":\"%s\"%s",
                           before == PENC_ST_ABSENT ? penc_st_opening
                           : before == PENC_ST_NULL ? "{ "
                                                    : "",
@@ -34,7 +34,7 @@ static size_t penc_st_form(const char *key, const char *text, penc_st_before bef
                                                                  : "");
     if (before != PENC_ST_NULL)
         return penc_st_fill(bytes, (size_t)length, 0);
-    size_t filled = penc_st_fill(bytes, (size_t)length, 3); /* 8 * n longer than null */
+    size_t filled = penc_st_fill(bytes, (size_t)length, 3); /* by units longer than null */
     bytes[filled] = '}';
     return filled + 1;
 }
