@@ -94,8 +94,8 @@ static void show(void *context, uint64_t done, uint64_t total) {
 /* ---- All ---- */
 
 static int is_same(const posenc_check_summary *summary) {
-    return !summary->counts[POSENC_RELATION_DIFFERENT] && !summary->counts[POSENC_RELATION_ONLY_A] &&
-           !summary->counts[POSENC_RELATION_ONLY_B];
+    return !summary->counts[POSENC_RELATION_DIFFERENT] &&
+           !summary->counts[POSENC_RELATION_ONLY_A] && !summary->counts[POSENC_RELATION_ONLY_B];
 }
 
 static void end_json(const posenc_check_summary *summary) {

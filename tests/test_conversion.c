@@ -5,7 +5,6 @@
 #include "gguf_cases.h"
 #include "safetensors_cases.h"
 
-
 static const char plain[] = "plain", turned[] = "turned", back[] = "back";
 
 /* ---- Files ---- */
@@ -111,7 +110,7 @@ static void convert_both_ways(const posenc_conversion_options *options) {
 }
 
 static void assert_not_converted(const char *in, const posenc_conversion_options *options,
-                           posenc_status status, const char *argument, const char *must) {
+                                 posenc_status status, const char *argument, const char *must) {
     posenc_error error;
     posenc_conversion *conversion = (posenc_conversion *)(void *)&error; /* not NULL */
     refusal wanted = {status, argument, must, NULL, NULL, -1};
@@ -214,7 +213,8 @@ static void test_fused_rows(void **state) {
     static const part joined = {"h.0.self_attn.qkv_proj.weight", ALL, WIDTH};
     static const part grouped = {"h.0.attention.query_key_value.weight", ALL, WIDTH};
     static const heads_of of_joined[] = {{0, (HEADS + KV) * DIM, 0, DIM}};
-    static const heads_of of_grouped[] = {{0, GROUP - DIM, 0, DIM}, {GROUP, 2 * GROUP - DIM, 0, DIM}};
+    static const heads_of of_grouped[] = {{0, GROUP - DIM, 0, DIM},
+                                          {GROUP, 2 * GROUP - DIM, 0, DIM}};
     for (int to = 0; to < 2; to++) {
         posenc_conversion_options options = options_to((posenc_pairing)to);
         write_parts(plain, "{", &joined, 1);
@@ -226,8 +226,8 @@ static void test_fused_rows(void **state) {
     }
 }
 
-static const part pair[] = {{"layers.0.attention.wq.weight", HEADS * DIM, WIDTH},
-                            {"layers.0.attention.wk.weight", KV * DIM, WIDTH}};
+static const part pair[] = {{"layers.0.attention.wq.weight", HEADS *DIM, WIDTH},
+                            {"layers.0.attention.wk.weight", KV *DIM, WIDTH}};
 
 static void test_facts_and_moves(void **state) {
     (void)state;
@@ -256,7 +256,8 @@ static void test_facts_and_moves(void **state) {
     assert_int_equal(move.heads, KV);
     assert_int_equal(move.rotary_dim, 6);
     assert_int_equal(posenc_conversion_move_at(conversion, 2, &move, &error), POSENC_OUT_OF_RANGE);
-    assert_null(posenc_conversion_remark_at(conversion, posenc_conversion_remark_count(conversion)));
+    assert_null(
+        posenc_conversion_remark_at(conversion, posenc_conversion_remark_count(conversion)));
     posenc_conversion_free(conversion);
     posenc_conversion_free(NULL);
 }
@@ -482,10 +483,15 @@ static void test_checkpoints_compared(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(test_rows_biases_and_gains), TEST(test_columns), TEST(test_fused_rows),
-        TEST(test_facts_and_moves),       TEST(test_every_header_comes_back),
-        TEST(test_every_gguf_comes_back), TEST(test_records),
-        TEST(test_refused),               TEST(test_scales_of_blocks),
+        TEST(test_rows_biases_and_gains),
+        TEST(test_columns),
+        TEST(test_fused_rows),
+        TEST(test_facts_and_moves),
+        TEST(test_every_header_comes_back),
+        TEST(test_every_gguf_comes_back),
+        TEST(test_records),
+        TEST(test_refused),
+        TEST(test_scales_of_blocks),
         TEST(test_checkpoints_compared),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

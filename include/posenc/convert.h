@@ -181,19 +181,22 @@ POSENC_API const char *posenc_relation_name(posenc_relation relation);
 typedef struct posenc_tensor_match {
     const char *tensor, *tensor_b; /* its names; "" where there is none */
     posenc_relation relation;
-    const char *why; /* DIFFERENT: "type", "shape", "values", "rows" (too many to look for an order); else NULL */
-    uint64_t rows;   /* of a matrix along its first axis, of a vector numbers */
-    uint64_t moved;  /* rows that stand elsewhere in B */
+    const char *
+        why; /* DIFFERENT: "type", "shape", "values", "rows" (too many to look for an order); else NULL */
+    uint64_t rows;  /* of a matrix along its first axis, of a vector numbers */
+    uint64_t moved; /* rows that stand elsewhere in B */
     /* PERMUTED: A's rows, in the order of the pairing `from`, are in B in that of `to`; UNDETERMINED: another order.
      * With rotary_dim 4 the two orders are one another's inverse and cannot be told apart: `to` is interleaved. */
     posenc_detected from, to;
     size_t heads, rotary_dim;
-    uint64_t first, stride; /* the first head's rotary row; from head to head, 0 where that varies or there is one */
+    uint64_t first,
+        stride; /* the first head's rotary row; from head to head, 0 where that varies or there is one */
 } posenc_tensor_match;
 
 typedef struct posenc_check_options {
     size_t size;
-    posenc_attention_shape shape; /* of A, as in posenc_conversion_options; helps to name orders where rows are alike */
+    posenc_attention_shape
+        shape; /* of A, as in posenc_conversion_options; helps to name orders where rows are alike */
     /* Called for every tensor, in the order of A's files, then those that only B has; NULL: not. */
     void (*report)(void *context, const posenc_tensor_match *match);
     /* Called now and then with bytes of A that were compared; NULL: not. */
@@ -212,9 +215,9 @@ typedef struct posenc_check_summary {
 /* Says which tensors of two checkpoints are the same, which have the same rows in another order and in which, and
  * which differ. Tensors are matched by name; names of transformers, GGUF and llama2.c are translated. Metadata are
  * not compared. Rows are streamed: less than 48 MiB of memory. `options` may be NULL. Fails as opening does. */
-POSENC_API POSENC_CHECKED posenc_status posenc_checkpoints_compare(
-    const char *a, const char *b, const posenc_check_options *options,
-    posenc_check_summary *summary, posenc_error *error);
+POSENC_API POSENC_CHECKED posenc_status
+posenc_checkpoints_compare(const char *a, const char *b, const posenc_check_options *options,
+                           posenc_check_summary *summary, posenc_error *error);
 
 #ifdef __cplusplus
 }

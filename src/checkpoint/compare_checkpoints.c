@@ -130,8 +130,8 @@ static void penc_check_take(const penc_row_match *found, posenc_tensor_match *ma
     if (!found->named)
         return;
     match->to = penc_check_word(found->to);
-    match->from = match->to == POSENC_DETECTED_HALF ? POSENC_DETECTED_INTERLEAVED
-                                                    : POSENC_DETECTED_HALF;
+    match->from =
+        match->to == POSENC_DETECTED_HALF ? POSENC_DETECTED_INTERLEAVED : POSENC_DETECTED_HALF;
     match->heads = found->heads;
     match->rotary_dim = found->rotary_dim;
     match->first = found->first;

@@ -41,7 +41,8 @@ struct posenc_conversion {
     penc_layer_shapes shapes;
     int has_indexer;  /* it was spoken of */
     penc_moves moves; /* by file and place once planned */
-    posenc_attention_shape recorded_shape; /* what the record says, and how many shapes there were */
+    posenc_attention_shape
+        recorded_shape; /* what the record says, and how many shapes there were */
     size_t recorded_shapes;
     posenc_conversion_remark remarks[PENC_MAX_REMARKS];
     size_t remark_count;
@@ -92,7 +93,7 @@ typedef struct penc_conversion_pieces {
     penc_piece *list;
     size_t count;
     penc_header_edits edits; /* what BYTES pieces point to */
-    uint64_t bytes; /* of the new file */
+    uint64_t bytes;          /* of the new file */
 } penc_conversion_pieces;
 
 posenc_status penc_conversion_pieces_make(const posenc_conversion *conversion, size_t file,

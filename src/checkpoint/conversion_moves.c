@@ -107,8 +107,7 @@ static posenc_status penc_part_weight_rows(const posenc_conversion *conversion,
                                            posenc_error *error) {
     penc_tensor weight;
     const penc_tensor_source *file;
-    posenc_status status =
-        penc_part_weight(conversion, part, part->part, &weight, &file, error);
+    posenc_status status = penc_part_weight(conversion, part, part->part, &weight, &file, error);
     *rows = !status && file ? (weight.rank ? weight.shape[0] : 1) : 0;
     return status;
 }
@@ -179,7 +178,7 @@ static posenc_status penc_moves_add(posenc_conversion *conversion, const penc_pa
                                               .period = period,
                                               .order = *order,
                                               .what = part->end->what,
-                                              .side = order->side_count == 2       ? "q and k"
+                                              .side = order->side_count == 2      ? "q and k"
                                                       : part->side == PENC_SIDE_K ? "k"
                                                                                   : "q"};
     return POSENC_OK;
@@ -404,8 +403,7 @@ static posenc_status penc_conversion_check_layers(const posenc_conversion *conve
         if (status)
             return status;
         if (names->scheme->k && has[0] != has[1])
-            return penc_layer_lacks(conversion, &part,
-                                    has[0] ? names->scheme->k : names->scheme->q,
+            return penc_layer_lacks(conversion, &part, has[0] ? names->scheme->k : names->scheme->q,
                                     "be in the checkpoint, as its counterpart is", error);
         with_v += (size_t)has[2];
         if (has[1] && !has[2] && first_without == names->count)

@@ -20,8 +20,8 @@ void penc_conversion_remark(posenc_conversion *conversion, const char *code, int
 posenc_status penc_conversion_refuse(posenc_conversion *conversion, const char *argument,
                                      const char *must, const char *name, posenc_error *error) {
     if (conversion->options.force) {
-        const char *text = penc_arena_print(&conversion->arena, "forced: %s of %s must %s", argument,
-                                            name, must);
+        const char *text =
+            penc_arena_print(&conversion->arena, "forced: %s of %s must %s", argument, name, must);
         penc_conversion_remark(conversion, "forced", 1, text);
         return POSENC_OK;
     }
@@ -83,7 +83,8 @@ static posenc_status penc_plan_stacks(posenc_conversion *made, posenc_error *err
     size_t kept = 1;
     if (made->stacks[0].tower) {
         posenc_status status = penc_conversion_refuse(
-            made, "layers", "be those of a language model, not of pictures or sounds (unless forced)",
+            made, "layers",
+            "be those of a language model, not of pictures or sounds (unless forced)",
             made->stacks[0].prefix, error);
         if (status)
             return status;
@@ -101,10 +102,11 @@ static posenc_status penc_plan_stacks(posenc_conversion *made, posenc_error *err
             *stack = made->stacks[kept];
             made->stacks[kept++] = moved;
         } else {
-            status = penc_conversion_refuse(made, "layers",
-                                            "be of one stack: whether these rotate is not known, and "
-                                            "they stay as they are (unless forced)",
-                                            stack->prefix, error);
+            status =
+                penc_conversion_refuse(made, "layers",
+                                       "be of one stack: whether these rotate is not known, and "
+                                       "they stay as they are (unless forced)",
+                                       stack->prefix, error);
         }
         if (status)
             return status;
@@ -197,8 +199,8 @@ static posenc_status penc_plan_contradictions(posenc_conversion *made,
                    {"rotary_start", given->rotary_start, read->rotary_start}};
     posenc_status status = POSENC_OK;
     for (size_t i = 0; i < sizeof members / sizeof *members && !status; i++)
-        status = penc_plan_contradiction(made, members[i].member, members[i].given,
-                                         members[i].read, error);
+        status = penc_plan_contradiction(made, members[i].member, members[i].given, members[i].read,
+                                         error);
     return status;
 }
 
@@ -282,8 +284,7 @@ static posenc_status penc_plan_judge(posenc_conversion *made, posenc_error *erro
 /* ---- The whole ---- */
 
 static posenc_status penc_plan_with_model(posenc_conversion *made, const posenc_model *model,
-                                          const posenc_attention_shape *read,
-                                          posenc_error *error) {
+                                          const posenc_attention_shape *read, posenc_error *error) {
     posenc_status status = penc_conversion_read_records(made, error);
     if (!status)
         status = penc_conversion_check_model(made, model, error);

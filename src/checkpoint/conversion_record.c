@@ -49,8 +49,7 @@ static int penc_record_parse(const char *text, penc_record *record) {
 }
 
 static posenc_status penc_record_fail(const posenc_conversion *conversion, size_t file,
-                                      posenc_status status, const char *must,
-                                      posenc_error *error) {
+                                      posenc_status status, const char *must, posenc_error *error) {
     penc_fail(error, status, "record", must);
     penc_fail_name(error, PENC_RECORD_KEY, sizeof PENC_RECORD_KEY - 1);
     penc_fail_file(error, penc_conversion_path(conversion, file));
@@ -137,9 +136,8 @@ posenc_status penc_conversion_check_records(posenc_conversion *conversion, posen
     posenc_status status = POSENC_OK;
     conversion->facts.records =
         !conversion->facts.recorded && strcmp(conversion->facts.format, "llama2.c") != 0;
-    for (size_t file = 0; conversion->facts.recorded && !status &&
-                          file < penc_conversion_files(conversion);
-         file++)
+    for (size_t file = 0;
+         conversion->facts.recorded && !status && file < penc_conversion_files(conversion); file++)
         status = penc_record_check(conversion, file, error);
     return status;
 }

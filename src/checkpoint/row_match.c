@@ -110,7 +110,6 @@ static posenc_status penc_rows_hash(const penc_row_list *list, unsigned char *wi
 
 /* ---- The order ---- */
 
-
 /* Sorts rows by hash, equal ones by number: a heap sort, since qsort takes no context and may take memory. */
 static int penc_row_before(const uint64_t *hashes, uint32_t a, uint32_t b) {
     return hashes[a] != hashes[b] ? hashes[a] < hashes[b] : a < b;

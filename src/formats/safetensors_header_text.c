@@ -29,9 +29,9 @@ static size_t penc_st_form(const char *key, const char *text, penc_st_before bef
                           : before == PENC_ST_NULL ? "{ "
                                                    : "",
                           key, text,
-                          before == PENC_ST_ABSENT               ? "},"
+                          before == PENC_ST_ABSENT            ? "},"
                           : before == PENC_ST_OBJECT && comma ? ","
-                                                                 : "");
+                                                              : "");
     if (before != PENC_ST_NULL)
         return penc_st_fill(bytes, (size_t)length, 0);
     size_t filled = penc_st_fill(bytes, (size_t)length, 3); /* by units longer than null */
@@ -139,7 +139,7 @@ posenc_status penc_safetensors_read_text(const penc_safetensors *file, const cha
 /* What stands around the key. */
 typedef struct penc_st_surroundings {
     unsigned char bytes[2 * PENC_ST_MOST];
-    uint64_t first; /* byte of the file that bytes[0] is */
+    uint64_t first;    /* byte of the file that bytes[0] is */
     size_t count, key; /* bytes[key] is the key's first quote */
 } penc_st_surroundings;
 
@@ -222,7 +222,7 @@ posenc_status penc_safetensors_drop_text(const penc_safetensors *file, const cha
     if (spaces < around.key && around.bytes[around.key - 1 - spaces] == '{' &&
         (before == PENC_ST_OBJECT || only) &&
         penc_st_is_form(&around, key, text, before, !only, &at, &length))
-        return penc_st_edit(file, around.first + at, length, "null",
-                            before == PENC_ST_NULL ? 4 : 0, edits, error);
+        return penc_st_edit(file, around.first + at, length, "null", before == PENC_ST_NULL ? 4 : 0,
+                            edits, error);
     return penc_st_blank(file, &around, edits, error);
 }
