@@ -1,5 +1,6 @@
 /* posenc convert. SPDX-License-Identifier: MIT */
 #include "commands.h"
+#include "convert_check.h"
 #include "output.h"
 #include "posenc/convert.h"
 #include "progress.h"
@@ -20,6 +21,7 @@ static const cli_option options[] = {
     {"force", NULL, "convert in spite of what is refused unless forced"},
     {"part", "I/N", "only every N-th file of weights, from number I = 0 ... N-1 on"},
     {"dry-run", NULL, "list what would move; write nothing"},
+    {"check", NULL, "compare two checkpoints in place of converting one"},
     {NULL, NULL, NULL},
 };
 
@@ -96,13 +98,23 @@ static int get_part(convert_job *job) {
 }
 
 static int get_options(convert_job *job) {
-    job->options = (posenc_conversion_options)POSENC_CONVERSION_OPTIONS_INIT;
     job->options.force = cli_value(job->arguments, "force") != NULL;
     job->dry = cli_value(job->arguments, "dry-run") != NULL;
-    int status = get_pairings(job);
+    int status = get_shape(job);
     if (!status)
-        status = get_part(job);
-    return status ? status : get_shape(job);
+        status = get_pairings(job);
+    return status ? status : get_part(job);
+}
+
+/* Which of the words do not belong to --check. */
+static int run_check(convert_job *job) {
+    static const char *const others[] = {"to", "from", "force", "part", "dry-run"};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        if (cli_value(job->arguments, others[i]))
+            return cli_fail(job->arguments, "--%s does not go with --check", others[i]);
+    }
+    int status = get_shape(job);
+    return status ? status : convert_check(job->arguments, &job->options.shape);
 }
 
 /* ---- Answers ---- */
@@ -264,6 +276,9 @@ static int run(const cli_arguments *arguments) {
     convert_job job = {
         .arguments = arguments, .in = cli_operand(arguments, 0), .out = cli_operand(arguments, 1)};
     posenc_error error;
+    job.options = (posenc_conversion_options)POSENC_CONVERSION_OPTIONS_INIT;
+    if (cli_value(arguments, "check"))
+        return run_check(&job);
     int status = get_options(&job);
     if (status)
         return status;
@@ -278,7 +293,7 @@ static int run(const cli_arguments *arguments) {
 
 const cli_command command_convert = {
     "convert",
-    "IN OUT",
+    "IN OUT, or --check A B",
     2,
     "the q and k rows of a checkpoint for the other pairing",
     "Brings the q and k rows of a checkpoint into the order of the other pairing, with\n"
@@ -293,7 +308,11 @@ const cli_command command_convert = {
     "writes the rest: mpirun -n 4 sh -c 'posenc convert A B --to half --part\n"
     "$OMPI_COMM_WORLD_RANK/4'.\n\n"
     "  posenc convert models/mine models/mine-interleaved --to interleaved\n"
-    "  posenc convert model.safetensors out.safetensors --to half --dry-run",
+    "  posenc convert model.safetensors out.safetensors --to half --dry-run\n\n"
+    "With --check, which tensors of two checkpoints A and B are the same, which have the\n"
+    "same rows in another order, and which order that is. Names of transformers, GGUF and\n"
+    "llama2.c are matched. The exit status is 1 if any tensor differs or is missing.\n\n"
+    "  posenc convert --check models/mine mine.gguf",
     options,
     NULL,
     run};

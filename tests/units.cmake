@@ -81,6 +81,7 @@ endforeach()
 
 posenc_test(dequantize SOURCES ${model} LIBS PkgConfig::JSON_C)
 target_include_directories(test_dequantize PRIVATE ${PROJECT_SOURCE_DIR}/data)
+posenc_test(conversion)
 posenc_test(pair_powers)
 posenc_test(pair_verdict SOURCES ${model} LIBS PkgConfig::JSON_C)
 posenc_test(head_rows SOURCES ${PROJECT_SOURCE_DIR}/src/checkpoint/head_rows.c)

@@ -10,8 +10,8 @@
  *   if (posenc_conversion_write(conversion, "models/other", NULL, &error)) ...
  *   posenc_conversion_free(conversion);
  *
- * A file with moved rows gets one metadata key, "posenc.pairing", that tells pairing and shape. The conversion back
- * takes it out: there and back gives the same bytes. docs/conversion.md has the rules.
+ * A file with moved rows gets one metadata key, "posenc.pairing", that tells pairing and shape, and becomes 4096 bytes
+ * longer by it. The conversion back takes it out: there and back gives the same bytes. docs/conversion.md has the rules.
  *
  * Thread-safety: a conversion is immutable; several threads may write it to different places.
  * SPDX-License-Identifier: MIT */
@@ -158,6 +158,66 @@ typedef struct posenc_conversion_write_options {
 POSENC_API POSENC_CHECKED posenc_status
 posenc_conversion_write(const posenc_conversion *conversion, const char *out,
                         const posenc_conversion_write_options *options, posenc_error *error);
+
+/* ---- Two checkpoints ---- */
+
+/* How a tensor of one checkpoint relates to that of another: name, number, word. */
+#define POSENC_RELATION_LIST(X)                                                                    \
+    X(IDENTICAL, 0, "identical")                                                                   \
+    X(PERMUTED, 1, "permuted")   /* the same rows in another order */                              \
+    X(DIFFERENT, 2, "different") /* `why` says in what */                                          \
+    X(ONLY_A, 3, "only in A")                                                                      \
+    X(ONLY_B, 4, "only in B")
+
+typedef enum posenc_relation {
+#define POSENC_RELATION_ENTRY(name, number, word) POSENC_RELATION_##name = number,
+    POSENC_RELATION_LIST(POSENC_RELATION_ENTRY)
+#undef POSENC_RELATION_ENTRY
+} posenc_relation;
+
+/* "permuted"; NULL for other numbers. */
+POSENC_API const char *posenc_relation_name(posenc_relation relation);
+
+typedef struct posenc_tensor_match {
+    const char *tensor, *tensor_b; /* its names; "" where there is none */
+    posenc_relation relation;
+    const char *
+        why; /* DIFFERENT: "type", "shape", "values", "rows" (too many to look for an order); else NULL */
+    uint64_t rows;  /* of a matrix along its first axis, of a vector numbers */
+    uint64_t moved; /* rows that stand elsewhere in B */
+    /* PERMUTED: A's rows, in the order of the pairing `from`, are in B in that of `to`; UNDETERMINED: another order.
+     * With rotary_dim 4 the two orders are one another's inverse and cannot be told apart: `to` is interleaved. */
+    posenc_detected from, to;
+    size_t heads, rotary_dim;
+    uint64_t first,
+        stride; /* the first head's rotary row; from head to head, 0 where that varies or there is one */
+} posenc_tensor_match;
+
+typedef struct posenc_check_options {
+    size_t size;
+    posenc_attention_shape
+        shape; /* of A, as in posenc_conversion_options; helps to name orders where rows are alike */
+    /* Called for every tensor, in the order of A's files, then those that only B has; NULL: not. */
+    void (*report)(void *context, const posenc_tensor_match *match);
+    /* Called now and then with bytes of A that were compared; NULL: not. */
+    void (*progress)(void *context, uint64_t done, uint64_t total);
+    void *context;
+} posenc_check_options;
+
+#define POSENC_CHECK_OPTIONS_INIT                                                                  \
+    { sizeof(posenc_check_options), POSENC_ATTENTION_SHAPE_INIT, NULL, NULL, NULL }
+
+typedef struct posenc_check_summary {
+    size_t counts[5];         /* of each relation */
+    posenc_detected from, to; /* what all permuted tensors agree in; else UNDETERMINED */
+} posenc_check_summary;
+
+/* Says which tensors of two checkpoints are the same, which have the same rows in another order and in which, and
+ * which differ. Tensors are matched by name; names of transformers, GGUF and llama2.c are translated. Metadata are
+ * not compared. Rows are streamed: less than 48 MiB of memory. `options` may be NULL. Fails as opening does. */
+POSENC_API POSENC_CHECKED posenc_status
+posenc_checkpoints_compare(const char *a, const char *b, const posenc_check_options *options,
+                           posenc_check_summary *summary, posenc_error *error);
 
 #ifdef __cplusplus
 }

@@ -39,10 +39,10 @@ struct posenc_conversion {
     penc_attention_names stacks[PENC_MAX_STACKS];
     size_t stack_count;
     penc_layer_shapes shapes;
+    int has_indexer;  /* it was spoken of */
     penc_moves moves; /* by file and place once planned */
-    /* The text of the record that files have, and of the one that they get; "": none. */
-    char recorded[PENC_MAX_HEADER_TEXT], record[PENC_MAX_HEADER_TEXT];
-    posenc_attention_shape recorded_shape; /* of the first layers, and how many shapes there were */
+    posenc_attention_shape
+        recorded_shape; /* what the record says, and how many shapes there were */
     size_t recorded_shapes;
     posenc_conversion_remark remarks[PENC_MAX_REMARKS];
     size_t remark_count;
@@ -68,7 +68,7 @@ posenc_status penc_conversion_check_model(posenc_conversion *conversion, const p
 /* Finds every tensor that moves. */
 posenc_status penc_conversion_find_moves(posenc_conversion *conversion, posenc_error *error);
 
-/* Compares the record that was read with shape and moves, and makes the new one. */
+/* Compares the records with shape and moves. */
 posenc_status penc_conversion_check_records(posenc_conversion *conversion, posenc_error *error);
 
 /* Says which programs will read the result rightly. */
@@ -76,20 +76,23 @@ void penc_conversion_name_readers(posenc_conversion *conversion, const posenc_mo
 
 /* ---- Writing ---- */
 
+/* The record of a file whose rows are in that order. */
+void penc_conversion_record(const posenc_conversion *conversion, size_t file,
+                            posenc_pairing pairing, char text[PENC_MAX_HEADER_TEXT]);
+
 size_t penc_conversion_files(const posenc_conversion *conversion);
 
 /* The path of an input file; it may be a symbolic link. */
 const char *penc_conversion_path(const posenc_conversion *conversion, size_t file);
 
-/* Whether anything moves in it: otherwise the new file is the old one. */
-int penc_conversion_touches(const posenc_conversion *conversion, size_t file);
+/* How many of its tensors move; 0: the new file is the old one. */
+size_t penc_conversion_moves_of(const posenc_conversion *conversion, size_t file);
 
 /* The pieces of a file's new one, to be freed with penc_conversion_pieces_free. */
 typedef struct penc_conversion_pieces {
     penc_piece *list;
     size_t count;
     penc_header_edits edits; /* what BYTES pieces point to */
-    uint64_t header_bytes;   /* what stands before the data in the new file */
     uint64_t bytes;          /* of the new file */
 } penc_conversion_pieces;
 

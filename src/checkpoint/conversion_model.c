@@ -49,7 +49,8 @@ static posenc_status penc_check_kinds(posenc_conversion *conversion, const posen
         const posenc_layer_type *type = posenc_model_layer_type(model, i);
         if (type->kind == POSENC_ENCODING_ROPE)
             return POSENC_OK;
-        if (type->kind == POSENC_ENCODING_UNKNOWN && conversion->options.shape.rotary_dim)
+        if (type->kind == POSENC_ENCODING_UNKNOWN &&
+            (conversion->options.shape.rotary_dim || conversion->facts.recorded))
             return POSENC_OK;
         if (type->kind == POSENC_ENCODING_UNKNOWN)
             return penc_conversion_refuse(

@@ -107,8 +107,7 @@ static posenc_status penc_part_weight_rows(const posenc_conversion *conversion,
                                            posenc_error *error) {
     penc_tensor weight;
     const penc_tensor_source *file;
-    posenc_status status =
-        penc_part_weight(conversion, part, part->part, &weight, &file, error);
+    posenc_status status = penc_part_weight(conversion, part, part->part, &weight, &file, error);
     *rows = !status && file ? (weight.rank ? weight.shape[0] : 1) : 0;
     return status;
 }
@@ -179,7 +178,7 @@ static posenc_status penc_moves_add(posenc_conversion *conversion, const penc_pa
                                               .period = period,
                                               .order = *order,
                                               .what = part->end->what,
-                                              .side = order->side_count == 2       ? "q and k"
+                                              .side = order->side_count == 2      ? "q and k"
                                                       : part->side == PENC_SIDE_K ? "k"
                                                                                   : "q"};
     return POSENC_OK;
@@ -327,6 +326,18 @@ static posenc_status penc_part_plan(posenc_conversion *conversion, penc_part *pa
                          : penc_part_projection(conversion, part, error);
 }
 
+/* What else a layer may have that turns: the indexer of sparse attention, with pairs of its own. */
+static posenc_status penc_name_refuse(posenc_conversion *conversion, const char *name,
+                                      posenc_error *error) {
+    if (conversion->has_indexer || !strstr(name, ".indexer."))
+        return POSENC_OK;
+    conversion->has_indexer = 1;
+    return penc_conversion_refuse(conversion, "tensor",
+                                  "not belong to an indexer: it turns too, with pairs of its own, "
+                                  "and stays as it is (unless forced)",
+                                  name, error);
+}
+
 typedef posenc_status (*penc_part_visit)(posenc_conversion *, penc_part *, posenc_error *);
 
 static posenc_status penc_parts_walk(posenc_conversion *conversion, penc_part_visit visit,
@@ -337,8 +348,10 @@ static posenc_status penc_parts_walk(posenc_conversion *conversion, penc_part_vi
             penc_part part = {.file = file, .file_number = number, .entry = i};
             posenc_status status = file->format->name(file, &file->entries[i], part.tensor.name,
                                                       &part.tensor.name_length, error);
-            if (!status && penc_part_find(conversion, part.tensor.name, &part))
-                status = visit(conversion, &part, error);
+            if (!status)
+                status = penc_part_find(conversion, part.tensor.name, &part)
+                             ? visit(conversion, &part, error)
+                             : penc_name_refuse(conversion, part.tensor.name, error);
             if (status)
                 return status;
         }
@@ -390,8 +403,7 @@ static posenc_status penc_conversion_check_layers(const posenc_conversion *conve
         if (status)
             return status;
         if (names->scheme->k && has[0] != has[1])
-            return penc_layer_lacks(conversion, &part,
-                                    has[0] ? names->scheme->k : names->scheme->q,
+            return penc_layer_lacks(conversion, &part, has[0] ? names->scheme->k : names->scheme->q,
                                     "be in the checkpoint, as its counterpart is", error);
         with_v += (size_t)has[2];
         if (has[1] && !has[2] && first_without == names->count)

@@ -26,8 +26,8 @@ static size_t penc_first_move(const posenc_conversion *conversion, size_t file) 
     return low;
 }
 
-int penc_conversion_touches(const posenc_conversion *conversion, size_t file) {
-    return penc_first_move(conversion, file) < penc_first_move(conversion, file + 1);
+size_t penc_conversion_moves_of(const posenc_conversion *conversion, size_t file) {
+    return penc_first_move(conversion, file + 1) - penc_first_move(conversion, file);
 }
 
 static uint64_t penc_move_source(const void *context, uint64_t row) {
@@ -42,15 +42,16 @@ static posenc_status penc_header_edits_of(const posenc_conversion *conversion, s
                                           penc_header_edits *edits, posenc_error *error) {
     const penc_gguf *gguf = penc_tensor_set_gguf(conversion->set, file);
     const penc_safetensors *safetensors = penc_tensor_set_safetensors(conversion->set, file);
-    int puts = conversion->record[0] != '\0';
-    if (!penc_conversion_touches(conversion, file))
+    char record[PENC_MAX_HEADER_TEXT];
+    int puts = conversion->facts.records;
+    if (!penc_conversion_moves_of(conversion, file))
         return POSENC_OK;
+    penc_conversion_record(conversion, file, conversion->facts.to, record);
     if (gguf)
-        return puts ? penc_gguf_put_text(gguf, PENC_RECORD_KEY, conversion->record, edits, error)
+        return puts ? penc_gguf_put_text(gguf, PENC_RECORD_KEY, record, edits, error)
                     : penc_gguf_drop_text(gguf, PENC_RECORD_KEY, edits, error);
     if (safetensors)
-        return puts ? penc_safetensors_put_text(safetensors, PENC_RECORD_KEY, conversion->record,
-                                                edits, error)
+        return puts ? penc_safetensors_put_text(safetensors, PENC_RECORD_KEY, record, edits, error)
                     : penc_safetensors_drop_text(safetensors, PENC_RECORD_KEY, edits, error);
     return POSENC_OK;
 }
@@ -113,8 +114,6 @@ posenc_status penc_conversion_pieces_make(const posenc_conversion *conversion, s
     penc_builder builder = {pieces, 0};
     for (size_t i = 0; i < pieces->edits.count; i++)
         penc_build_edit(&builder, &pieces->edits.list[i]);
-    penc_build_copy(&builder, source->count ? source->entries[0].begin : source->input.size);
-    pieces->header_bytes = pieces->bytes;
     for (size_t i = first; i < end; i++)
         penc_build_move(&builder, &conversion->moves.list[i]);
     penc_build_copy(&builder, source->input.size);

@@ -20,8 +20,8 @@ void penc_conversion_remark(posenc_conversion *conversion, const char *code, int
 posenc_status penc_conversion_refuse(posenc_conversion *conversion, const char *argument,
                                      const char *must, const char *name, posenc_error *error) {
     if (conversion->options.force) {
-        const char *text = penc_arena_print(&conversion->arena, "forced: %s of %s must %s", argument,
-                                            name, must);
+        const char *text =
+            penc_arena_print(&conversion->arena, "forced: %s of %s must %s", argument, name, must);
         penc_conversion_remark(conversion, "forced", 1, text);
         return POSENC_OK;
     }
@@ -83,7 +83,8 @@ static posenc_status penc_plan_stacks(posenc_conversion *made, posenc_error *err
     size_t kept = 1;
     if (made->stacks[0].tower) {
         posenc_status status = penc_conversion_refuse(
-            made, "layers", "be those of a language model, not of pictures or sounds (unless forced)",
+            made, "layers",
+            "be those of a language model, not of pictures or sounds (unless forced)",
             made->stacks[0].prefix, error);
         if (status)
             return status;
@@ -101,10 +102,11 @@ static posenc_status penc_plan_stacks(posenc_conversion *made, posenc_error *err
             *stack = made->stacks[kept];
             made->stacks[kept++] = moved;
         } else {
-            status = penc_conversion_refuse(made, "layers",
-                                            "be of one stack: whether these rotate is not known, and "
-                                            "they stay as they are (unless forced)",
-                                            stack->prefix, error);
+            status =
+                penc_conversion_refuse(made, "layers",
+                                       "be of one stack: whether these rotate is not known, and "
+                                       "they stay as they are (unless forced)",
+                                       stack->prefix, error);
         }
         if (status)
             return status;
@@ -197,8 +199,8 @@ static posenc_status penc_plan_contradictions(posenc_conversion *made,
                    {"rotary_start", given->rotary_start, read->rotary_start}};
     posenc_status status = POSENC_OK;
     for (size_t i = 0; i < sizeof members / sizeof *members && !status; i++)
-        status = penc_plan_contradiction(made, members[i].member, members[i].given,
-                                         members[i].read, error);
+        status = penc_plan_contradiction(made, members[i].member, members[i].given, members[i].read,
+                                         error);
     return status;
 }
 
@@ -215,12 +217,23 @@ static posenc_attention_shape penc_shape_or(const posenc_attention_shape *first,
     return both;
 }
 
+static int penc_model_is_unknown(const posenc_model *model) {
+    for (size_t i = 0; i < posenc_model_layer_type_count(model); i++) {
+        if (posenc_model_layer_type(model, i)->kind == POSENC_ENCODING_UNKNOWN)
+            return 1;
+    }
+    return 0;
+}
+
 /* The shape of every layer: what the caller gives, else the record, else what `read` says. */
 static posenc_status penc_plan_shapes(posenc_conversion *made, const posenc_model *model,
                                       const posenc_attention_shape *read, posenc_error *error) {
     posenc_attention_shape given = made->options.shape;
-    int one = made->recorded[0] && made->recorded_shapes == 1;
-    posenc_status status = penc_plan_contradictions(made, read, error);
+    int one = made->facts.recorded && made->recorded_shapes == 1;
+    posenc_attention_shape known = *read;
+    if (model && penc_model_is_unknown(model)) /* what rotates is assumed only */
+        known.rotary_dim = known.rotary_start = 0;
+    posenc_status status = penc_plan_contradictions(made, &known, error);
     if (one && !status)
         status = penc_plan_contradictions(made, &made->recorded_shape, error);
     if (status)
@@ -245,30 +258,33 @@ static posenc_status penc_plan_shapes(posenc_conversion *made, const posenc_mode
 /* ---- The weights' own voice ---- */
 
 /* Judges some layers; what cannot be judged says nothing. */
-static void penc_plan_judge(posenc_conversion *made) {
+static posenc_status penc_plan_judge(posenc_conversion *made, posenc_error *error) {
     posenc_read_options read = POSENC_READ_OPTIONS_INIT;
     posenc_pair_powers *powers;
     posenc_judgement judgement;
     read.layers = made->options.judge_layers ? made->options.judge_layers : 4;
-    if (made->options.judge_layers == POSENC_ALL_LAYERS ||
-        posenc_pair_powers_read(made->path.weights, &made->facts.shape, &read, &powers, NULL))
-        return;
-    if (!posenc_pair_powers_judge(powers, POSENC_ALL_LAYERS, &judgement, NULL)) {
-        made->facts.judged = judgement.both.verdict;
-        made->facts.statistic = judgement.both.statistic;
-    }
+    if (made->options.judge_layers == POSENC_ALL_LAYERS)
+        return POSENC_OK;
+    posenc_status status =
+        posenc_pair_powers_read(made->path.weights, &made->facts.shape, &read, &powers, error);
+    if (!status)
+        status = posenc_pair_powers_judge(powers, POSENC_ALL_LAYERS, &judgement, error);
     posenc_pair_powers_free(powers);
+    if (status)
+        return status == POSENC_OUT_OF_MEMORY ? status : POSENC_OK;
+    made->facts.judged = judgement.both.verdict;
+    made->facts.statistic = judgement.both.statistic;
     if (made->facts.judged == penc_detected_of(made->facts.to))
         penc_conversion_remark(made, "weights-contradict", 1,
                                "the weights look as if the rows were in the new order already: "
                                "posenc detect tells more");
+    return POSENC_OK;
 }
 
 /* ---- The whole ---- */
 
 static posenc_status penc_plan_with_model(posenc_conversion *made, const posenc_model *model,
-                                          const posenc_attention_shape *read,
-                                          posenc_error *error) {
+                                          const posenc_attention_shape *read, posenc_error *error) {
     posenc_status status = penc_conversion_read_records(made, error);
     if (!status)
         status = penc_conversion_check_model(made, model, error);
@@ -284,11 +300,12 @@ static posenc_status penc_plan_with_model(posenc_conversion *made, const posenc_
         status = penc_conversion_find_moves(made, error);
     if (!status)
         status = penc_conversion_check_records(made, error);
+    if (!status)
+        status = penc_plan_judge(made, error);
     if (status)
         return status;
-    penc_plan_judge(made);
     penc_conversion_name_readers(made, model);
-    if (!made->facts.records && !made->recorded[0])
+    if (!made->facts.records && !made->facts.recorded)
         penc_conversion_remark(made, "no-record", 1,
                                "llama2.c files have no room for a record: nothing will tell that "
                                "the rows were moved");

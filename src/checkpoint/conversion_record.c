@@ -8,44 +8,48 @@
 #include <stdio.h>
 #include <string.h>
 
-/* "interleaved heads=32 kv_heads=8 head_dim=128 rotary_start=0 rotary_dim=128"; of several shapes the first one and
- * "shapes=2". */
-static void penc_record_print(const posenc_attention_shape *shape, size_t shapes,
-                              posenc_pairing pairing, char text[PENC_MAX_HEADER_TEXT]) {
+/* What a record tells. */
+typedef struct penc_record {
+    posenc_pairing pairing;
+    posenc_attention_shape shape; /* of the first layers that rotate */
+    size_t shapes;                /* how many there are */
+    size_t tensors;               /* of the file that moved */
+} penc_record;
+
+/* "interleaved heads=32 kv_heads=8 head_dim=128 rotary_start=0 rotary_dim=128 tensors=64", of several shapes with
+ * " shapes=2" behind it. */
+static void penc_record_print(const penc_record *record, char text[PENC_MAX_HEADER_TEXT]) {
+    const posenc_attention_shape *shape = &record->shape;
     int length = snprintf(text, PENC_MAX_HEADER_TEXT,
-                          "%s heads=%zu kv_heads=%zu head_dim=%zu rotary_start=%zu rotary_dim=%zu",
-                          posenc_pairing_name(pairing), shape->heads, shape->kv_heads,
-                          shape->head_dim, shape->rotary_start, shape->rotary_dim);
-    if (shapes > 1)
-        snprintf(text + length, PENC_MAX_HEADER_TEXT - (size_t)length, " shapes=%zu", shapes);
+                          "%s heads=%zu kv_heads=%zu head_dim=%zu rotary_start=%zu rotary_dim=%zu "
+                          "tensors=%zu",
+                          posenc_pairing_name(record->pairing), shape->heads, shape->kv_heads,
+                          shape->head_dim, shape->rotary_start, shape->rotary_dim, record->tensors);
+    if (record->shapes > 1)
+        snprintf(text + length, PENC_MAX_HEADER_TEXT - (size_t)length, " shapes=%zu",
+                 record->shapes);
 }
 
 /* Reads such a text back; 0 if it is none. */
-static int penc_record_parse(const char *text, posenc_attention_shape *shape, size_t *shapes,
-                             posenc_detected *pairing) {
+static int penc_record_parse(const char *text, penc_record *record) {
     char word[16], again[PENC_MAX_HEADER_TEXT];
-    *shape = (posenc_attention_shape)POSENC_ATTENTION_SHAPE_INIT;
-    *shapes = 1;
+    posenc_attention_shape *shape = &record->shape;
+    *record = (penc_record){.shape = POSENC_ATTENTION_SHAPE_INIT, .shapes = 1};
     if (sscanf(text,
                "%15s heads=%zu kv_heads=%zu head_dim=%zu rotary_start=%zu rotary_dim=%zu "
-               "shapes=%zu",
+               "tensors=%zu shapes=%zu",
                word, &shape->heads, &shape->kv_heads, &shape->head_dim, &shape->rotary_start,
-               &shape->rotary_dim, shapes) < 6)
+               &shape->rotary_dim, &record->tensors, &record->shapes) < 7)
         return 0;
-    for (int i = POSENC_PAIRING_HALF; i <= POSENC_PAIRING_INTERLEAVED; i++) {
-        if (strcmp(word, posenc_pairing_name((posenc_pairing)i)) == 0) {
-            *pairing = i == POSENC_PAIRING_HALF ? POSENC_DETECTED_HALF
-                                                : POSENC_DETECTED_INTERLEAVED;
-            penc_record_print(shape, *shapes, (posenc_pairing)i, again);
-            return strcmp(text, again) == 0;
-        }
-    }
-    return 0;
+    record->pairing = strcmp(word, posenc_pairing_name(POSENC_PAIRING_HALF)) == 0
+                          ? POSENC_PAIRING_HALF
+                          : POSENC_PAIRING_INTERLEAVED;
+    penc_record_print(record, again);
+    return strcmp(text, again) == 0;
 }
 
 static posenc_status penc_record_fail(const posenc_conversion *conversion, size_t file,
-                                      posenc_status status, const char *must,
-                                      posenc_error *error) {
+                                      posenc_status status, const char *must, posenc_error *error) {
     penc_fail(error, status, "record", must);
     penc_fail_name(error, PENC_RECORD_KEY, sizeof PENC_RECORD_KEY - 1);
     penc_fail_file(error, penc_conversion_path(conversion, file));
@@ -69,51 +73,71 @@ static posenc_status penc_record_of_file(const posenc_conversion *conversion, si
 }
 
 posenc_status penc_conversion_read_records(posenc_conversion *conversion, posenc_error *error) {
-    char text[PENC_MAX_HEADER_TEXT];
-    size_t shapes;
+    posenc_conversion_facts *facts = &conversion->facts;
     for (size_t file = 0; file < penc_conversion_files(conversion); file++) {
+        char text[PENC_MAX_HEADER_TEXT];
+        penc_record record;
         posenc_status status = penc_record_of_file(conversion, file, text, error);
         if (status)
             return status;
         if (!text[0])
             continue;
-        if (conversion->recorded[0] && strcmp(text, conversion->recorded) != 0)
-            return penc_record_fail(conversion, file, POSENC_FORMAT,
-                                    "be the same in all files of the checkpoint", error);
-        strcpy(conversion->recorded, text);
-        if (!penc_record_parse(text, &conversion->recorded_shape, &shapes,
-                               &conversion->facts.recorded))
+        if (!penc_record_parse(text, &record))
             return penc_record_fail(conversion, file, POSENC_FORMAT, "be one that posenc wrote",
                                     error);
-        conversion->recorded_shapes = shapes;
+        posenc_detected pairing = record.pairing == POSENC_PAIRING_HALF
+                                      ? POSENC_DETECTED_HALF
+                                      : POSENC_DETECTED_INTERLEAVED;
+        if (facts->recorded &&
+            (facts->recorded != pairing || conversion->recorded_shapes != record.shapes ||
+             memcmp(&conversion->recorded_shape, &record.shape, sizeof record.shape) != 0))
+            return penc_record_fail(conversion, file, POSENC_FORMAT,
+                                    "say the same in all files of the checkpoint", error);
+        facts->recorded = pairing;
+        conversion->recorded_shape = record.shape;
+        conversion->recorded_shapes = record.shapes;
     }
     return POSENC_OK;
 }
 
-posenc_status penc_conversion_check_records(posenc_conversion *conversion, posenc_error *error) {
-    char text[PENC_MAX_HEADER_TEXT];
+void penc_conversion_record(const posenc_conversion *conversion, size_t file,
+                            posenc_pairing pairing, char text[PENC_MAX_HEADER_TEXT]) {
     const penc_layer_shapes *shapes = &conversion->shapes;
-    penc_record_print(&shapes->shape[0], shapes->count, conversion->facts.to, conversion->record);
-    if (!conversion->recorded[0]) {
-        conversion->facts.records = strcmp(conversion->facts.format, "llama2.c") != 0;
-        if (!conversion->facts.records)
-            conversion->record[0] = '\0';
+    penc_record record = {pairing, shapes->shape[0], shapes->count,
+                          penc_conversion_moves_of(conversion, file)};
+    penc_record_print(&record, text);
+}
+
+/* The record that the file has is the one that it would get now. */
+static posenc_status penc_record_check(const posenc_conversion *conversion, size_t file,
+                                       posenc_error *error) {
+    char text[PENC_MAX_HEADER_TEXT], wanted[PENC_MAX_HEADER_TEXT];
+    size_t moves = penc_conversion_moves_of(conversion, file);
+    posenc_status status = penc_record_of_file(conversion, file, text, error);
+    if (status)
+        return status;
+    if ((moves != 0) != (text[0] != '\0'))
+        return penc_record_fail(conversion, file, POSENC_FORMAT,
+                                "be in every file that has rows to move and in no other: the "
+                                "checkpoint is converted in part",
+                                error);
+    penc_conversion_record(conversion, file, conversion->facts.from, wanted);
+    if (!moves || strcmp(text, wanted) == 0)
         return POSENC_OK;
-    }
-    conversion->record[0] = '\0';
-    penc_record_print(&shapes->shape[0], shapes->count, conversion->facts.from, text);
-    if (strcmp(text, conversion->recorded) != 0)
-        return penc_record_fail(conversion, 0, POSENC_OUT_OF_RANGE,
-                                "have the shape by which the rows are to move back", error);
-    for (size_t file = 0; file < penc_conversion_files(conversion); file++) {
-        posenc_status status = penc_record_of_file(conversion, file, text, error);
-        if (status)
-            return status;
-        if (penc_conversion_touches(conversion, file) != (text[0] != '\0'))
-            return penc_record_fail(conversion, file, POSENC_FORMAT,
-                                    "be in every file that has rows to move and in no other: the "
-                                    "checkpoint is converted in part",
-                                    error);
-    }
-    return POSENC_OK;
+    penc_fail_size(error, "tensors to move", moves,
+                   "be as many as this record says, of its shape: the configuration that was "
+                   "beside the weights may be missing");
+    penc_fail_name(error, text, strlen(text));
+    penc_fail_file(error, penc_conversion_path(conversion, file));
+    return POSENC_OUT_OF_RANGE;
+}
+
+posenc_status penc_conversion_check_records(posenc_conversion *conversion, posenc_error *error) {
+    posenc_status status = POSENC_OK;
+    conversion->facts.records =
+        !conversion->facts.recorded && strcmp(conversion->facts.format, "llama2.c") != 0;
+    for (size_t file = 0;
+         conversion->facts.recorded && !status && file < penc_conversion_files(conversion); file++)
+        status = penc_record_check(conversion, file, error);
+    return status;
 }

@@ -8,11 +8,13 @@
 enum { PENC_MAX_SHAPES = 64 };
 
 typedef struct penc_layer_shapes {
-    posenc_attention_shape shape[PENC_MAX_SHAPES]; /* full; one of each type of layers that rotates */
+    posenc_attention_shape
+        shape[PENC_MAX_SHAPES]; /* full; one of each type of layers that rotates */
     size_t count;
-    unsigned char *of_layer; /* number of its shape, PENC_MAX_SHAPES where the layer does not rotate; NULL: all 0 */
-    size_t layers;           /* behind them the first shape holds */
-    int from_config;         /* heads and head_dim are what a configuration says, not the caller */
+    unsigned char *
+        of_layer; /* number of its shape, PENC_MAX_SHAPES where the layer does not rotate; NULL: all 0 */
+    size_t layers;   /* behind them the first shape holds */
+    int from_config; /* heads and head_dim are what a configuration says, not the caller */
 } penc_layer_shapes;
 
 /* The shape of a layer; NULL: it does not rotate. */

@@ -4,9 +4,9 @@
 
 /* What a change of the projection's row order does to it. */
 typedef enum penc_end_kind {
-    PENC_END_ROWS,       /* its rows are the projection's */
-    PENC_END_NUMBERS,    /* one number for each row */
-    PENC_END_SCALES,     /* one number, a row for each row, or one for each block of rows and columns */
+    PENC_END_ROWS,    /* its rows are the projection's */
+    PENC_END_NUMBERS, /* one number for each row */
+    PENC_END_SCALES, /* one number, a row for each row, or one for each block of rows and columns */
     PENC_END_ROW_SCALES, /* a row for each row, nothing else */
     PENC_END_ONE,        /* one number: it stays; more are refused */
     PENC_END_STAYS,      /* it speaks of columns, or of nothing */

@@ -63,7 +63,9 @@ posenc_status penc_gguf_put_text(const penc_gguf *gguf, const char *key, const c
                                  penc_header_edits *edits, posenc_error *error) {
     const penc_input *input = &gguf->source.input;
     size_t bytes = 2 * penc_gguf_length_size(gguf) + 4 + strlen(key) + strlen(text);
-    uint64_t mask = gguf->info.alignment - 1;
+    uint64_t unit =
+        gguf->info.alignment > PENC_HEADER_UNIT ? gguf->info.alignment : PENC_HEADER_UNIT;
+    uint64_t mask = unit - 1; /* both are powers of 2 */
     if (mask >= PENC_GGUF_MAX_FILL)
         return penc_input_fail_size(input, POSENC_UNSUPPORTED, "general.alignment",
                                     gguf->info.alignment, "be at most 2^20", 0, error);
@@ -123,9 +125,8 @@ posenc_status penc_gguf_drop_text(const penc_gguf *gguf, const char *key, penc_h
     uint64_t head = 2 * penc_gguf_length_size(gguf) + 4 + strlen(key);
     uint64_t bytes = head + value.count;
     if (value.type != PENC_GGUF_STRING || bytes & (gguf->info.alignment - 1))
-        return penc_gguf_bad_text(gguf, key, &value,
-                                  "fill whole units of general.alignment, as it was written",
-                                  error);
+        return penc_gguf_bad_text(
+            gguf, key, &value, "fill whole units of general.alignment, as it was written", error);
     status = penc_gguf_edit_count(gguf, gguf->info.key_count - 1, edits, error);
     if (!status && !penc_header_edits_add(edits, value.place - head, bytes, 0))
         status = penc_header_no_memory(error);

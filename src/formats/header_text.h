@@ -1,9 +1,10 @@
 /* A text of our own in the metadata of a file of tensors: put in and taken out, so that the file is byte for byte the
- * old one afterwards, whatever its header looks like. The data move by a multiple of their alignment.
+ * old one afterwards, whatever its header looks like. The data move by a multiple of 4096 bytes and of their alignment,
+ * so that file systems can copy or share them as they lie.
  *
- * safetensors: the text goes into __metadata__, behind the brace, with spaces up to a multiple of 8 bytes; where there
- * is no such object it is made, and two spaces behind its brace say so (one: it was null). GGUF: a string key behind
- * all others, its text filled with spaces up to a multiple of the alignment.
+ * safetensors: the text goes into __metadata__, behind the brace, with spaces up to such a multiple; where there is no
+ * such object it is made, and two spaces behind its brace say so (one: it was null). GGUF: a string key behind all
+ * others, its text filled with spaces.
  * A file that another program has written anew since, texts and all, loses its text all the same, but need not become
  * what it was.
  * SPDX-License-Identifier: MIT */
@@ -20,7 +21,7 @@ typedef struct penc_header_edit {
     size_t count;
 } penc_header_edit;
 
-enum { PENC_MAX_HEADER_EDITS = 2, PENC_MAX_HEADER_TEXT = 256 };
+enum { PENC_MAX_HEADER_EDITS = 2, PENC_MAX_HEADER_TEXT = 256, PENC_HEADER_UNIT = 4096 };
 
 /* In the order of their places. Starts as {0}. */
 typedef struct penc_header_edits {

@@ -12,11 +12,11 @@ typedef enum penc_st_before { PENC_ST_OBJECT, PENC_ST_NULL, PENC_ST_ABSENT } pen
 
 static const char penc_st_opening[] = "\"__metadata__\":{  ";
 
-enum { PENC_ST_MOST = 2 * PENC_MAX_HEADER_TEXT + 64, PENC_ST_SCAN = 1 << 16 };
+enum { PENC_ST_MOST = 2 * PENC_HEADER_UNIT, PENC_ST_SCAN = 1 << 16 };
 
-/* Fills up with spaces to 8 * n + `over` bytes. */
+/* Fills up with spaces to a multiple of the unit and `over` bytes. */
 static size_t penc_st_fill(char *bytes, size_t length, size_t over) {
-    while ((length + 8 - over) % 8)
+    while ((length + PENC_HEADER_UNIT - over) % PENC_HEADER_UNIT)
         bytes[length++] = ' ';
     return length;
 }
@@ -24,17 +24,17 @@ static size_t penc_st_fill(char *bytes, size_t length, size_t over) {
 /* The text with all that is written for it. `comma`: the object has more. */
 static size_t penc_st_form(const char *key, const char *text, penc_st_before before, int comma,
                            char bytes[PENC_ST_MOST]) {
-    int length = snprintf(bytes, PENC_ST_MOST - 16, "%s\"%s\":\"%s\"%s",
+    int length = snprintf(bytes, PENC_HEADER_UNIT / 2, "%s\"%s\":\"%s\"%s",
                           before == PENC_ST_ABSENT ? penc_st_opening
                           : before == PENC_ST_NULL ? "{ "
                                                    : "",
                           key, text,
-                          before == PENC_ST_ABSENT               ? "},"
+                          before == PENC_ST_ABSENT            ? "},"
                           : before == PENC_ST_OBJECT && comma ? ","
-                                                                 : "");
+                                                              : "");
     if (before != PENC_ST_NULL)
         return penc_st_fill(bytes, (size_t)length, 0);
-    size_t filled = penc_st_fill(bytes, (size_t)length, 3); /* 8 * n longer than null */
+    size_t filled = penc_st_fill(bytes, (size_t)length, 3); /* by units longer than null */
     bytes[filled] = '}';
     return filled + 1;
 }
@@ -139,7 +139,7 @@ posenc_status penc_safetensors_read_text(const penc_safetensors *file, const cha
 /* What stands around the key. */
 typedef struct penc_st_surroundings {
     unsigned char bytes[2 * PENC_ST_MOST];
-    uint64_t first; /* byte of the file that bytes[0] is */
+    uint64_t first;    /* byte of the file that bytes[0] is */
     size_t count, key; /* bytes[key] is the key's first quote */
 } penc_st_surroundings;
 
@@ -222,7 +222,7 @@ posenc_status penc_safetensors_drop_text(const penc_safetensors *file, const cha
     if (spaces < around.key && around.bytes[around.key - 1 - spaces] == '{' &&
         (before == PENC_ST_OBJECT || only) &&
         penc_st_is_form(&around, key, text, before, !only, &at, &length))
-        return penc_st_edit(file, around.first + at, length, "null",
-                            before == PENC_ST_NULL ? 4 : 0, edits, error);
+        return penc_st_edit(file, around.first + at, length, "null", before == PENC_ST_NULL ? 4 : 0,
+                            edits, error);
     return penc_st_blank(file, &around, edits, error);
 }
