@@ -10,6 +10,8 @@
 
 #include "short_memory.h"
 
+#include <sys/stat.h>
+
 /* ---- A folder to write in ---- */
 
 static char folder[] = "/tmp/posenc-no-memory-XXXXXX", target[100];
@@ -361,6 +363,92 @@ static void converting_survives_every_shortage_and_leaves_no_file(void **state) 
     assert_int_equal(unlink(turned), 0);
 }
 
+/* The same in a folder: two shards, an index, a file beside them. */
+static char shards[120], converted[120];
+
+static void write_beside(const char *name, const char *text) {
+    char path[200];
+    snprintf(path, sizeof path, "%s/%s", shards, name);
+    FILE *file = fopen(path, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(text, 1, strlen(text), file), strlen(text));
+    assert_int_equal(fclose(file), 0);
+}
+
+static void write_shards(void) {
+    char path[200], length[9] = {68}; /* a number of 8 bytes */
+    snprintf(shards, sizeof shards, "%s/shards", folder);
+    snprintf(converted, sizeof converted, "%s/converted", folder);
+    snprintf(path, sizeof path, "%s/a.safetensors", shards);
+    assert_true(mkdir(shards, 0755) == 0 && rename(plain, path) == 0);
+    snprintf(path, sizeof path, "%s/b.safetensors", shards);
+    FILE *file = fopen(path, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(length, 1, 8, file), 8);
+    assert_int_equal(
+        fputs(
+            "{\"norm.weight\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]}}  12345678",
+            file) < 0,
+        0);
+    assert_int_equal(fclose(file), 0);
+    write_beside("model.safetensors.index.json",
+                 "{\"weight_map\":{\"norm.weight\":\"b.safetensors\","
+                 "\"model.layers.0.self_attn.q_proj.weight\":\"a.safetensors\","
+                 "\"model.layers.0.self_attn.k_proj.weight\":\"a.safetensors\","
+                 "\"model.layers.0.self_attn.k_proj.bias\":\"a.safetensors\","
+                 "\"model.layers.0.self_attn.q_norm.weight\":\"a.safetensors\"}}");
+    write_beside("config.json", "{\"model_type\":\"llama\",\"hidden_size\":16}");
+    write_beside("tokenizer.json", "{}");
+}
+
+/* Removes the checkpoint's files, and the folder unless there is anything else in it. */
+static void remove_checkpoint(const char *from) {
+    static const char *const names[] = {"a.safetensors", "b.safetensors", "config.json",
+                                        "tokenizer.json", "model.safetensors.index.json"};
+    char path[200];
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        snprintf(path, sizeof path, "%s/%s", from, names[i]);
+        (void)unlink(path);
+    }
+    (void)rmdir(from);
+}
+
+static void no_other_file_is_there(void) {
+    remove_checkpoint(converted);
+    assert_int_equal(names_in(folder), 1);
+}
+
+static posenc_status convert_folder(posenc_error *error) {
+    posenc_conversion_outcome outcome = {0};
+    posenc_conversion_write_options write = POSENC_CONVERSION_WRITE_OPTIONS_INIT;
+    posenc_conversion_options options = POSENC_CONVERSION_OPTIONS_INIT;
+    posenc_conversion *conversion;
+    options.to = POSENC_PAIRING_INTERLEAVED;
+    options.force = 1;
+    options.shape.heads = 2;
+    options.shape.kv_heads = 1;
+    options.shape.head_dim = 8;
+    write.outcome = &outcome;
+    posenc_status status = posenc_conversion_create(shards, &options, &conversion, error);
+    if (!status)
+        status = posenc_conversion_write(conversion, converted, &write, error);
+    assert_int_equal(outcome.complete, status == POSENC_OK);
+    posenc_conversion_free(conversion);
+    return status;
+}
+
+static void converting_a_folder_survives_every_shortage_and_leaves_no_temporary_file(void **state) {
+    (void)state;
+    (void)unlink(target);
+    write_plain();
+    write_shards();
+    assert_survives(convert_folder, 40, no_other_file_is_there);
+    assert_int_equal(names_in(converted), 5);
+    remove_checkpoint(converted);
+    remove_checkpoint(shards);
+    assert_int_equal(names_in(folder), 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rope_survives_every_shortage),
@@ -373,6 +461,7 @@ int main(void) {
         cmocka_unit_test(reading_survives_every_shortage),
         cmocka_unit_test(detecting_survives_every_shortage),
         cmocka_unit_test(converting_survives_every_shortage_and_leaves_no_file),
+        cmocka_unit_test(converting_a_folder_survives_every_shortage_and_leaves_no_temporary_file),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
