@@ -39,7 +39,7 @@ int cli_fail(const cli_arguments *arguments, const char *format, ...) {
 }
 
 int cli_fail_error(const cli_arguments *arguments, const char *subject, const posenc_error *error) {
-    char text[512];
+    char text[1024];
     posenc_error_text(error, text, sizeof text);
     /* The sentence may name it already. */
     if (subject && (strcmp(subject, error->file) == 0 || strcmp(subject, error->name) == 0))

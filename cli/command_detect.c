@@ -68,7 +68,7 @@ static int read_powers(detect_job *job) {
     int status = cli_get_size(job->arguments, "layers", 1, &layers);
     if (status)
         return status;
-    progress bar = progress_start("reading", 0);
+    progress bar = progress_start_bytes("reading", 0);
     read.layers = (size_t)layers;
     read.progress = show;
     read.context = &bar;

@@ -15,6 +15,7 @@
     X(compare)                                                                                     \
     X(diagnose)                                                                                    \
     X(detect)                                                                                      \
+    X(convert)                                                                                     \
     X(vectors)                                                                                     \
     X(bench)
 

@@ -2,6 +2,7 @@
 #include "commands.h"
 #include "posenc/cpu.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -24,6 +25,7 @@ static void print_usage(FILE *to) {
 }
 
 int main(int argc, char **argv) {
+    (void)signal(SIGXFSZ, SIG_IGN); /* files that grow beyond a limit are an error that is told */
     if (argc < 2) {
         print_usage(stderr);
         return CLI_BAD_USAGE;

@@ -19,7 +19,8 @@ if(POSENC_EXAMPLES)
   posenc_check(example_positional_encoding 60 example_positional_encoding)
   posenc_check(example_readme_example 60 example_readme_example)
   posenc_check(example_shift_error 60 example_shift_error)
-  posenc_check(tiny_llama 300 ${Python3_EXECUTABLE} ${checks}/test_tiny_llama.py $<TARGET_FILE:example_tiny_llama>)
+  posenc_check(tiny_llama 300 ${Python3_EXECUTABLE} ${checks}/test_tiny_llama.py $<TARGET_FILE:example_tiny_llama>
+    $<TARGET_FILE:posenc_program>)
 endif()
 
 if(BUILD_SHARED_LIBS)

@@ -1,9 +1,10 @@
-/* What the tests of .npy files share: a folder for each, a disk that fails on demand, files by hand, arrays
- * of a known pattern. It takes the place of libc's calls: one file of a test includes it.
+/* What the tests of .npy files share: a folder for each, files by hand, arrays of a known pattern. One file of a
+ * test includes it.
  * SPDX-License-Identifier: MIT */
 #ifndef NPY_CASES_H
 #define NPY_CASES_H
 
+#include "failing_disk.h"
 #include "guard_pages.h"
 #include "posenc/npy.h"
 #include "random_data.h"
@@ -140,80 +141,6 @@ static inline void assert_file(const char *path, const void *wanted, size_t want
     assert_int_equal(count, wanted_count);
     assert_memory_equal(bytes, wanted, count);
     free(bytes);
-}
-
-/* --- The disk ----------------------------------------------------------------------------------- */
-
-/* Functions that take the place of libc's, in a shared library too. */
-#define IN_PLACE_OF_LIBC __attribute__((visibility("default")))
-
-/* What the library asked to flush. Files of tests need not survive a power cut: where libc takes a
- * tenth of a second on some disks, this fsync notes what it was called with. */
-static struct {
-    int error, folder_error; /* what it should fail with */
-    off_t file_size;         /* of the regular file flushed last */
-    int files, folders;
-} flushed;
-
-IN_PLACE_OF_LIBC int fsync(int file) {
-    struct stat status;
-    errno =
-        fstat(file, &status) != 0 || S_ISDIR(status.st_mode) ? flushed.folder_error : flushed.error;
-    if (errno)
-        return -1;
-    if (S_ISREG(status.st_mode)) {
-        flushed.files++;
-        flushed.file_size = status.st_size;
-    }
-    flushed.folders += S_ISDIR(status.st_mode) != 0;
-    return 0;
-}
-
-/* Set to have every second system call of reading and writing interrupted, and the others move at most
- * this many bytes. */
-static size_t most_moved;
-
-/* Set to have all of them fail. */
-static int error_of_moves;
-
-/* How many bytes to move; 0: the call is interrupted. */
-static inline size_t moved_at_once(size_t count) {
-    static unsigned calls;
-    if (!most_moved || !count)
-        return count;
-    return calls++ % 2 ? 0 : count < most_moved ? count : most_moved;
-}
-
-static inline ssize_t move_bytes(long call, int file, uintptr_t bytes, size_t count, off_t offset) {
-    size_t now = moved_at_once(count);
-    errno = error_of_moves ? error_of_moves : count && !now ? EINTR : 0;
-    if (errno)
-        return -1;
-    return syscall(call, file, bytes, now, offset);
-}
-
-IN_PLACE_OF_LIBC ssize_t pread64(int file, void *to, size_t count, off64_t offset) {
-    return move_bytes(SYS_pread64, file, (uintptr_t)to, count, offset);
-}
-
-IN_PLACE_OF_LIBC ssize_t pwrite64(int file, const void *from, size_t count, off64_t offset) {
-    return move_bytes(SYS_pwrite64, file, (uintptr_t)from, count, offset);
-}
-
-IN_PLACE_OF_LIBC ssize_t write(int file, const void *from, size_t count) {
-    return move_bytes(SYS_write, file, (uintptr_t)from, count, 0);
-}
-
-/* Set to have the library believe that there is no /proc, through which files without a name get one:
- * it then makes a file with a temporary name beside the target. */
-static int proc_is_hidden;
-
-IN_PLACE_OF_LIBC int access(const char *path, int mode) {
-    if (proc_is_hidden && strncmp(path, "/proc/", 6) == 0) {
-        errno = ENOENT;
-        return -1;
-    }
-    return faccessat(AT_FDCWD, path, mode, 0);
 }
 
 /* --- Files by hand ------------------------------------------------------------------------------ */

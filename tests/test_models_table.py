@@ -30,7 +30,7 @@ WORDS = {
     "norm": ["before", "after", "-"],
 }
 RULES = {"mla-softmax", "output-half", "norm-plus-one", "no-magnitude", "su-yarn", "fixed-base", "rope-ratio", "qwen-ntk", "internlm",
-         "alpha", "conjugate", "log-mul-tenth", "phimoe", "gte-ntk"}
+         "alpha", "conjugate", "log-mul-tenth", "phimoe", "gte-ntk", "values-turn"}
 PATTERNS = {
     "when": r"([\w.]+=[\w*]+:(" + "|".join(KINDS) + r")(/\w+){0,2})( [\w.]+=[\w*]+:(" + "|".join(KINDS) + r")(/\w+){0,2})*",
     "rotary": r"whole|part|mla|trailing|clvp|key:\w+",

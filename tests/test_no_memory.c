@@ -2,12 +2,15 @@
  * no file and loses neither memory nor an open file. SPDX-License-Identifier: MIT */
 #include "posenc/alibi.h"
 #include "posenc/checkpoint.h"
+#include "posenc/convert.h"
 #include "posenc/model.h"
 #include "posenc/npy.h"
 #include "posenc/rotate.h"
 #include "posenc/sinusoidal.h"
 
 #include "short_memory.h"
+
+#include <sys/stat.h>
 
 /* ---- A folder to write in ---- */
 
@@ -299,6 +302,166 @@ static void detecting_survives_every_shortage(void **state) {
     assert_int_equal(unlink(weights), 0);
 }
 
+/* ---- Conversion of the pairing ---- */
+
+static char plain[120], turned[120];
+
+/* q of 2 heads, k of one, 8 wide, a bias and a gain: all of float32. */
+static void write_plain(void) {
+    static const char header[] =
+        "{\"__metadata__\":{\"format\":\"pt\"},"
+        "\"model.layers.0.self_attn.q_proj.weight\":{\"dtype\":\"F32\",\"shape\":[16,1],\"data_offsets\":[0,64]},"
+        "\"model.layers.0.self_attn.k_proj.weight\":{\"dtype\":\"F32\",\"shape\":[8,1],\"data_offsets\":[64,96]},"
+        "\"model.layers.0.self_attn.k_proj.bias\":{\"dtype\":\"F32\",\"shape\":[8],\"data_offsets\":[96,128]},"
+        "\"model.layers.0.self_attn.q_norm.weight\":{\"dtype\":\"F32\",\"shape\":[8],\"data_offsets\":[128,160]}}";
+    unsigned char length[8] = {(sizeof header - 1) & 255, (sizeof header - 1) >> 8};
+    float numbers[40];
+    for (size_t i = 0; i < 40; i++)
+        numbers[i] = (float)i + 1.0f;
+    snprintf(plain, sizeof plain, "%s/plain.safetensors", folder);
+    snprintf(turned, sizeof turned, "%s/turned.safetensors", folder);
+    FILE *file = fopen(plain, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(length, 1, 8, file), 8);
+    assert_int_equal(fwrite(header, 1, sizeof header - 1, file), sizeof header - 1);
+    assert_int_equal(fwrite(numbers, sizeof *numbers, 40, file), 40);
+    assert_int_equal(fclose(file), 0);
+}
+
+static posenc_status convert_file(const char *in, const char *out, posenc_pairing to,
+                                  posenc_error *error) {
+    posenc_conversion_options options = POSENC_CONVERSION_OPTIONS_INIT;
+    posenc_conversion *conversion = (posenc_conversion *)(void *)&options; /* not NULL */
+    options.to = to;
+    options.shape.heads = 2;
+    options.shape.kv_heads = 1;
+    options.shape.head_dim = 8;
+    posenc_status status = posenc_conversion_create(in, &options, &conversion, error);
+    if (status)
+        assert_null(conversion);
+    else
+        status = posenc_conversion_write(conversion, out, NULL, error);
+    posenc_conversion_free(conversion);
+    return status;
+}
+
+static posenc_status convert_there(posenc_error *error) {
+    (void)unlink(turned);
+    return convert_file(plain, turned, POSENC_PAIRING_INTERLEAVED, error);
+}
+
+static posenc_status convert_back(posenc_error *error) {
+    (void)unlink(target);
+    return convert_file(turned, target, POSENC_PAIRING_HALF, error);
+}
+
+static posenc_status check_both(posenc_error *error) {
+    posenc_check_summary summary;
+    posenc_status status = posenc_checkpoints_compare(plain, turned, NULL, &summary, error);
+    if (!status)
+        assert_int_equal(summary.counts[POSENC_RELATION_PERMUTED], 4);
+    return status;
+}
+
+static void only_plain_is_there(void) {
+    assert_int_equal(names_in(folder), 1);
+}
+
+static void no_target_is_there(void) {
+    assert_int_equal(names_in(folder), 2);
+}
+
+static void converting_survives_every_shortage_and_leaves_no_file(void **state) {
+    (void)state;
+    write_plain();
+    (void)unlink(target);
+    assert_survives(convert_there, 20, only_plain_is_there);
+    assert_survives(convert_back, 20, no_target_is_there);
+    assert_survives(check_both, 20, nothing_to_look_at);
+    assert_int_equal(unlink(plain), 0);
+    assert_int_equal(unlink(turned), 0);
+}
+
+/* The same in a folder: two shards, an index, a file beside them. */
+static char shards[120], converted[120];
+
+static void write_beside(const char *name, const char *bytes, size_t count) {
+    char path[200];
+    snprintf(path, sizeof path, "%s/%s", shards, name);
+    FILE *file = fopen(path, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(bytes, 1, count, file), count);
+    assert_int_equal(fclose(file), 0);
+}
+
+static void write_shards(void) {
+    static const char config[] = "{\"model_type\":\"llama\",\"hidden_size\":16}";
+    static const char index[] = "{\"weight_map\":{\"norm.weight\":\"b.safetensors\","
+                                "\"model.layers.0.self_attn.q_proj.weight\":\"a.safetensors\","
+                                "\"model.layers.0.self_attn.k_proj.weight\":\"a.safetensors\","
+                                "\"model.layers.0.self_attn.k_proj.bias\":\"a.safetensors\","
+                                "\"model.layers.0.self_attn.q_norm.weight\":\"a.safetensors\"}}";
+    static const char shard[] =
+        "\x40\0\0\0\0\0\0\0{\"norm.weight\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]}}12345678";
+    char path[200];
+    snprintf(shards, sizeof shards, "%s/shards", folder);
+    snprintf(converted, sizeof converted, "%s/converted", folder);
+    snprintf(path, sizeof path, "%s/a.safetensors", shards);
+    assert_true(mkdir(shards, 0755) == 0 && rename(plain, path) == 0);
+    write_beside("b.safetensors", shard, sizeof shard - 1);
+    write_beside("model.safetensors.index.json", index, sizeof index - 1);
+    write_beside("config.json", config, sizeof config - 1);
+    write_beside("tokenizer.json", "{}", 2);
+}
+
+/* Removes the checkpoint's files, and the folder unless there is anything else in it. */
+static void remove_checkpoint(const char *from) {
+    static const char *const names[] = {"a.safetensors", "b.safetensors", "config.json",
+                                        "tokenizer.json", "model.safetensors.index.json"};
+    char path[200];
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        snprintf(path, sizeof path, "%s/%s", from, names[i]);
+        (void)unlink(path);
+    }
+    (void)rmdir(from);
+}
+
+static void no_other_file_is_there(void) {
+    remove_checkpoint(converted);
+    assert_int_equal(names_in(folder), 1);
+}
+
+static posenc_status convert_folder(posenc_error *error) {
+    posenc_conversion_outcome outcome = {0};
+    posenc_conversion_write_options write = POSENC_CONVERSION_WRITE_OPTIONS_INIT;
+    posenc_conversion_options options = POSENC_CONVERSION_OPTIONS_INIT;
+    posenc_conversion *conversion;
+    options.to = POSENC_PAIRING_INTERLEAVED;
+    options.force = 1;
+    options.shape.heads = 2;
+    options.shape.kv_heads = 1;
+    options.shape.head_dim = 8;
+    write.outcome = &outcome;
+    posenc_status status = posenc_conversion_create(shards, &options, &conversion, error);
+    if (!status)
+        status = posenc_conversion_write(conversion, converted, &write, error);
+    assert_int_equal(outcome.complete, status == POSENC_OK);
+    posenc_conversion_free(conversion);
+    return status;
+}
+
+static void converting_a_folder_survives_every_shortage_and_leaves_no_temporary_file(void **state) {
+    (void)state;
+    (void)unlink(target);
+    write_plain();
+    write_shards();
+    assert_survives(convert_folder, 40, no_other_file_is_there);
+    assert_int_equal(names_in(converted), 5);
+    remove_checkpoint(converted);
+    remove_checkpoint(shards);
+    assert_int_equal(names_in(folder), 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rope_survives_every_shortage),
@@ -311,6 +474,8 @@ int main(void) {
         cmocka_unit_test(replacing_a_file_survives_every_shortage_and_keeps_the_old_one),
         cmocka_unit_test(reading_survives_every_shortage),
         cmocka_unit_test(detecting_survives_every_shortage),
+        cmocka_unit_test(converting_survives_every_shortage_and_leaves_no_file),
+        cmocka_unit_test(converting_a_folder_survives_every_shortage_and_leaves_no_temporary_file),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""examples/tiny_llama.c on a real model, where there is one: test_tiny_llama.py PROGRAM
+"""examples/tiny_llama.c on a real model, where there is one: test_tiny_llama.py PROGRAM POSENC
 
 Its text is compared with known tokens and, beyond the window, with a NumPy model that keeps keys unrotated and counts
 positions within the window anew at each step. Prints TAP. SPDX-License-Identifier: MIT
@@ -7,6 +7,7 @@ positions within the window anew at each step. Prints TAP. SPDX-License-Identifi
 import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,7 @@ import numpy as np
 sys.dont_write_bytecode = True
 import tap  # noqa: E402 (beside this file)
 
-PROGRAM = sys.argv[1]
+PROGRAM, CONVERTER = sys.argv[1:3]
 SHARED = Path(os.environ.get("POSENC_SHARED") or Path(__file__).resolve().parent.parent.parent / "shared")
 MODEL = SHARED / "data/models/stories260K/stories260K.bin"
 TOKENIZER = MODEL.with_name("tok512.bin")
@@ -22,15 +23,15 @@ KNOWN = SHARED / "data/activations/token_ids.npy"
 MISSING = "" if MODEL.is_file() and KNOWN.is_file() else f"no model stories260K in {SHARED}"
 
 
-def run(words):
-    done = subprocess.run([PROGRAM, str(MODEL), str(TOKENIZER), *words.split()], capture_output=True, text=True,
+def run(words, model=MODEL):
+    done = subprocess.run([PROGRAM, str(model), str(TOKENIZER), *words.split()], capture_output=True, text=True,
                           timeout=300)
     assert done.returncode == 0, done
     return done.stdout
 
 
-def ids(words):
-    return [int(word) for word in run("--ids " + words).split()]
+def ids(words, model=MODEL):
+    return [int(word) for word in run("--ids " + words, model).split()]
 
 
 def agreeing(a, b):
@@ -116,6 +117,20 @@ def test_the_wrong_pairing_breaks_and_the_reordered_model_does_not():
     assert ids("--tokens 96 --pairing half --reorder") == known
     assert agreeing(ids("--tokens 96 --pairing half"), known) < 20
     assert agreeing(ids("--tokens 96 --reorder"), known) < 20
+
+
+def test_the_converted_model_with_the_matching_pairing():
+    if MISSING:
+        return MISSING
+    known = np.load(KNOWN).tolist()
+    with tempfile.TemporaryDirectory() as folder:
+        half, back = Path(folder) / "half.bin", Path(folder) / "back.bin"
+        for words in ((MODEL, half, "--to", "half", "--force"), (half, back, "--to", "interleaved", "--from", "half")):
+            subprocess.run([CONVERTER, "convert", *map(str, words)], capture_output=True, check=True, timeout=60)
+        assert ids("--tokens 96 --pairing half", half) == known
+        assert agreeing(ids("--tokens 96", half), known) < 20
+        assert ids("--tokens 96", back) == known and back.read_bytes() == MODEL.read_bytes()
+    return None
 
 
 def test_a_sliding_window_goes_on_for_ever():

@@ -42,6 +42,7 @@ target_include_directories(dump_readers PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJ
 target_link_libraries(dump_readers PRIVATE posenc_flags posenc PkgConfig::JSON_C)
 add_test(NAME readers_python
   COMMAND python3 ${CMAKE_CURRENT_SOURCE_DIR}/readers_python.py $<TARGET_FILE:dump_readers> ${PROJECT_SOURCE_DIR})
+posenc_test(file_rewrite SOURCES ${model} LIBS PkgConfig::JSON_C)
 posenc_test(npy)
 posenc_test(npy_read)
 posenc_test(npy_write)
@@ -81,6 +82,8 @@ endforeach()
 
 posenc_test(dequantize SOURCES ${model} LIBS PkgConfig::JSON_C)
 target_include_directories(test_dequantize PRIVATE ${PROJECT_SOURCE_DIR}/data)
+posenc_test(conversion)
+posenc_test(conversion_write)
 posenc_test(pair_powers)
 posenc_test(pair_verdict SOURCES ${model} LIBS PkgConfig::JSON_C)
 posenc_test(head_rows SOURCES ${PROJECT_SOURCE_DIR}/src/checkpoint/head_rows.c)

@@ -5,7 +5,7 @@ import struct
 import numpy as np
 
 WORDS = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "I32": "<i4"}
-GGUF_TYPES = {"F32": 0, "F16": 1, "Q4_0": 2, "Q8_0": 8}
+GGUF_TYPES = {"F32": 0, "F16": 1, "Q4_0": 2, "Q8_0": 8, "Q4_K": 12, "Q6_K": 14, "BF16": 30}
 
 
 def as_bytes(array, dtype):
@@ -44,19 +44,24 @@ def write_safetensors(path, tensors, metadata=None):
     path.write_bytes(struct.pack("<Q", len(text)) + text + b"".join(data for _, _, data in tensors.values()))
 
 
-def gguf_text(text):
-    return struct.pack("<Q", len(text)) + text.encode()
+def write_gguf(path, keys, tensors, version=3, order="<", alignment=32, tail=b""):
+    """keys: name -> int or str; tensors: name -> (type, shape, bytes), which are not turned into another byte order."""
+    length = "I" if version == 1 else "Q"
 
+    def text(value):
+        return struct.pack(order + length, len(value)) + value.encode()
 
-def write_gguf(path, keys, tensors):
-    """keys: name -> int or str; tensors: name -> (type, shape, bytes)."""
+    def pad(data):
+        return b"\0" * (-len(data) % alignment)
     head, data, index = b"", b"", b""
     for key, value in keys.items():
-        head += gguf_text(key)
-        head += struct.pack("<I", 8) + gguf_text(value) if isinstance(value, str) else struct.pack("<II", 4, value)
+        head += text(key)
+        head += struct.pack(order + "I", 8) + text(value) if isinstance(value, str) else \
+            struct.pack(order + "II", 4, value)
     for name, (kind, shape, body) in tensors.items():
-        index += gguf_text(name) + struct.pack("<I", len(shape)) + struct.pack(f"<{len(shape)}Q", *shape[::-1])
-        index += struct.pack("<IQ", GGUF_TYPES[kind], len(data))
-        data += body + b"\0" * (-len(body) % 32)
-    head = b"GGUF" + struct.pack("<IQQ", 3, len(tensors), len(keys)) + head + index
-    path.write_bytes(head + b"\0" * (-len(head) % 32) + data)
+        index += text(name) + struct.pack(order + "I", len(shape))
+        index += struct.pack(f"{order}{len(shape)}{length}", *shape[::-1])
+        index += struct.pack(order + "IQ", GGUF_TYPES[kind], len(data))
+        data += body + pad(body)
+    head = b"GGUF" + struct.pack(f"{order}I2{length}", version, len(tensors), len(keys)) + head + index
+    path.write_bytes(head + pad(head) + data + tail)

@@ -8,6 +8,7 @@ The way through: RopeSpec (what a model declares) -> Frequencies -> Rotation (co
 hand) -> rotate. Beside it: angles, sinusoidal, alibi_slopes, alibi_bias, apply_rope (RoPE in one line),
 norm_rotate (q/k norm in the same pass), query_scales, Cache (keys and values).
 What a model's own files say: RopeSpec.from_config, inspect; what its weights show: detect.
+Checkpoints of the other pairing: convert_checkpoint, compare_checkpoints.
 What somebody's rotation did: diagnose; whether two encodings agree: compare.
 The program `posenc` comes with the package.
 
@@ -15,7 +16,7 @@ SPDX-License-Identifier: MIT
 """
 from . import _core
 from ._cache import Cache
-from ._checkpoint import detect
+from ._checkpoint import compare_checkpoints, convert_checkpoint, detect
 from ._diagnosis import compare, diagnose
 from ._heads import norm_rotate, query_scales
 from ._model import inspect
@@ -37,4 +38,4 @@ def cpu():
 
 
 __all__ = ["Axes", "Cache", "Frequencies", "Note", "RopeSpec", "Rotation", "alibi_bias", "alibi_slopes", "angles",
-           "apply_rope", "change", "compare", "convert", "cpu", "detect", "diagnose", "inspect", "norm_rotate", "query_scales", "rotate", "rotation", "sinusoidal"]
+           "apply_rope", "change", "compare", "compare_checkpoints", "convert", "convert_checkpoint", "cpu", "detect", "diagnose", "inspect", "norm_rotate", "query_scales", "rotate", "rotation", "sinusoidal"]

@@ -5,6 +5,7 @@
 
 void bind_caches(nanobind::module_ &m);
 void bind_checkpoints(nanobind::module_ &m);
+void bind_conversions(nanobind::module_ &m);
 void bind_diagnoses(nanobind::module_ &m);
 void bind_frequencies(nanobind::module_ &m);
 void bind_models(nanobind::module_ &m);

@@ -58,7 +58,9 @@ void check(posenc_status status, const posenc_error &error) {
     if (status == POSENC_OUT_OF_MEMORY)
         throw std::bad_alloc();
     posenc_error told = error;
-    std::string name = python_name(error.argument ? error.argument : "an argument");
+    std::string name = error.argument ? error.argument : "an argument";
+    if (!error.file[0]) /* what stands in a file is called as the file calls it */
+        name = python_name(name.c_str());
     told.argument = name.c_str();
     char sentence[1024];
     posenc_error_text(&told, sentence, sizeof sentence);

@@ -38,6 +38,7 @@ NB_MODULE(_core, m) {
     });
     bind_caches(m);
     bind_checkpoints(m);
+    bind_conversions(m);
     bind_diagnoses(m);
     bind_frequencies(m);
     bind_models(m);

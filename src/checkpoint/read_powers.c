@@ -9,16 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Names of q's and k's norm gains. */
-static const char *const penc_gain_parts[][2] = {
-    {"self_attn.q_norm", "self_attn.k_norm"},
-    {"attn_q_norm", "attn_k_norm"},
-    {"attn.q_norm", "attn.k_norm"},
-    {"attention.q_norm", "attention.k_norm"},
-    {"self_attn.q_layernorm", "self_attn.k_layernorm"},
-    {"self_attn.query_layernorm", "self_attn.key_layernorm"},
-};
-
 /* What reading takes. */
 typedef struct penc_powers_job {
     penc_tensor_set *set;
@@ -137,7 +127,7 @@ static void penc_job_multiply(const penc_powers_job *job, const penc_head_rows *
 static posenc_status penc_job_gains(penc_powers_job *job, uint32_t layer, int which,
                                     const penc_side_rows *side, double *powers,
                                     posenc_error *error) {
-    for (size_t i = 0; i < sizeof penc_gain_parts / sizeof *penc_gain_parts; i++) {
+    for (size_t i = 0; i < PENC_GAIN_PARTS; i++) {
         penc_tensor tensor;
         uint64_t count;
         int found;

@@ -27,12 +27,13 @@ static posenc_status penc_input_open_regular(const char *path, penc_input *input
         return penc_fail(error, POSENC_UNSUPPORTED, "path",
                          "name a regular file, not a folder, pipe or device");
     input->size = (uint64_t)stat.st_size;
+    input->modified = stat.st_mtim;
     return POSENC_OK;
 }
 
 posenc_status penc_input_open(const char *path, penc_input *input, posenc_error *error) {
     size_t bytes = strlen(path) + 1;
-    *input = (penc_input){-1, 0, malloc(bytes)};
+    *input = (penc_input){-1, 0, {0, 0}, malloc(bytes)};
     if (!input->path)
         return penc_fail(error, POSENC_OUT_OF_MEMORY, "path", "fit into memory");
     memcpy(input->path, path, bytes);
@@ -48,7 +49,7 @@ void penc_input_close(penc_input *input) {
     if (input->file >= 0)
         (void)close(input->file);
     free(input->path);
-    *input = (penc_input){-1, 0, NULL};
+    *input = (penc_input){-1, 0, {0, 0}, NULL};
 }
 
 /* Reads up to `bytes` bytes, fewer only at the end of the file: `*got` says how many. Returns 0 or
@@ -99,6 +100,17 @@ posenc_status penc_input_short(const penc_input *input, uint64_t size, uint64_t 
                          "be at least what the header says", size, error);
     penc_fail_limit(error, "bytes needed", needed);
     return POSENC_FORMAT;
+}
+
+posenc_status penc_input_check_same(const penc_input *input, posenc_error *error) {
+    struct stat now;
+    if (fstat(input->file, &now) == 0 && (uint64_t)now.st_size == input->size &&
+        now.st_mtim.tv_sec == input->modified.tv_sec &&
+        now.st_mtim.tv_nsec == input->modified.tv_nsec)
+        return POSENC_OK;
+    penc_fail(error, POSENC_IO, "file", "stay as it is while it is read");
+    penc_fail_file(error, input->path);
+    return POSENC_IO;
 }
 
 posenc_status penc_input_fail(const penc_input *input, posenc_status status, const char *argument,

@@ -6,11 +6,14 @@
 
 #include "posenc/status.h"
 
+#include <time.h>
+
 #define PENC_FILE_STEP 0x7ffff000u /* what one read or write moves on Linux at most */
 
 typedef struct penc_input {
     int file; /* -1: none is open */
     uint64_t size;
+    struct timespec modified; /* when it was opened */
     char *path;
 } penc_input;
 
@@ -21,6 +24,9 @@ void penc_input_close(penc_input *input);
 /* Reads exactly `bytes` bytes from `place` on; fails with FORMAT where the file ends before. */
 posenc_status penc_input_read(const penc_input *input, uint64_t place, void *to, size_t bytes,
                               posenc_error *error);
+
+/* Fails with IO if the file is no longer the one that was opened, going by its size and time of change. */
+posenc_status penc_input_check_same(const penc_input *input, posenc_error *error);
 
 /* The file ends before what it says: its size is `size`, `needed` would do. */
 posenc_status penc_input_short(const penc_input *input, uint64_t size, uint64_t needed,
