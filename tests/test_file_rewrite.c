@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: MIT */
 #include "failing_disk.h"
 #include "file_cases.h"
-#include "formats/file_rewrite.h"
+#include "formats/rewrite_check.h"
 
 #include <dirent.h>
 #include <signal.h>
@@ -209,9 +209,9 @@ static void heads_and_rows_of_all_sizes_come_out(void **state) {
     static const struct {
         uint64_t heads, head, rotary, row_bytes;
     } sizes[] = {
-        {24, 128, 128, 8192}, {7, 96, 96, 20001}, {3, 80, 32, 5120},   {2, 128, 128, 131072},
-        {1, 80, 80, 131072},  {1, 4, 4, 9000001}, {4000, 8, 8, 3},     {2, 40000, 40000, 1},
-        {1, 3000, 3000, 7},   {5, 128, 0, 8192},  {64, 64, 16, 16384}, {1, 2, 2, 8 << 20},
+        {24, 128, 128, 8192}, {7, 96, 96, 20001}, {3, 80, 32, 5120},  {1, 128, 128, 131072},
+        {1, 80, 80, 131072},  {1, 4, 4, 9000001}, {4000, 8, 8, 3},    {2, 40000, 40000, 1},
+        {1, 3000, 3000, 7},   {5, 128, 0, 8192},  {64, 16, 4, 16384}, {1, 2, 2, 8 << 20},
     };
     random_stream rng = random_of(__func__);
     for (size_t i = 0; i < COUNT(sizes); i++) {
@@ -303,6 +303,71 @@ static void holes_stay_holes(void **state) {
     close(file);
     recipe_free(&r);
     image_free(&island);
+}
+
+/* ---- Telling what was written ---- */
+
+static int is_rewritten(const recipe *r) {
+    penc_input input;
+    posenc_error error;
+    int is = 2;
+    assert_int_equal(penc_input_open("old", &input, NULL), POSENC_OK);
+    assert_done(penc_file_is_rewritten(&input, "new", r->pieces, r->count, &is, &error), &error);
+    penc_input_close(&input);
+    return is;
+}
+
+/* Changes the byte at `place` and back. */
+static void assert_change_is_seen(const recipe *r, size_t place) {
+    int file = open("new", O_WRONLY);
+    unsigned char other = r->wanted.bytes[place] ^ 1;
+    assert_int_equal(pwrite(file, &other, 1, (off_t)place), 1);
+    assert_int_equal(is_rewritten(r), 0);
+    assert_int_equal(pwrite(file, r->wanted.bytes + place, 1, (off_t)place), 1);
+    close(file);
+}
+
+/* Small files are compared as a whole but for long orders of short rows. */
+static void a_file_is_told_to_be_what_was_written(void **state) {
+    (void)state;
+    random_stream rng = random_of(__func__);
+    for (size_t trial = 0; trial < random_trials(100); trial++) {
+        image old = random_image(&rng, random_below(&rng, 20000));
+        recipe r = random_recipe(&rng, &old);
+        write_file("old", old.bytes, old.size);
+        (void)unlink("new");
+        assert_int_equal(is_rewritten(&r), 0);
+        assert_rewrites("old", "new", &r);
+        assert_int_equal(is_rewritten(&r), 1);
+        for (size_t i = 0, place = 0; i < r.count; place += r.pieces[i++].bytes) {
+            if (!r.pieces[i].bytes)
+                continue;
+            assert_change_is_seen(&r, place);
+            if (r.pieces[i].kind != PENC_PIECE_ROWS)
+                assert_change_is_seen(&r, place + r.pieces[i].bytes - 1);
+        }
+        assert_int_equal(truncate("new", (off_t)r.wanted.size + 1), 0);
+        assert_int_equal(is_rewritten(&r), 0);
+        recipe_free(&r);
+        image_free(&old);
+    }
+}
+
+static void samples_of_large_pieces_are_compared(void **state) {
+    (void)state;
+    random_stream rng = random_of(__func__);
+    image old = random_image(&rng, 20 << 20);
+    recipe r = {.count = 0};
+    recipe_bytes(&r, &rng, 200000);
+    recipe_copy(&r, &old, 7, 17 << 20);
+    write_file("old", old.bytes, old.size);
+    assert_rewrites("old", "new", &r);
+    assert_int_equal(is_rewritten(&r), 1);
+    assert_change_is_seen(&r, 199999);
+    assert_change_is_seen(&r, 200000 + 65535);
+    assert_change_is_seen(&r, 200000 + (16 << 20) + 65535);
+    recipe_free(&r);
+    image_free(&old);
 }
 
 /* ---- The target ---- */
@@ -507,7 +572,7 @@ static size_t fail_every_call(const example *e, int os_error) {
 static void whatever_call_fails_leaves_everything_as_it_was(void **state) {
     (void)state;
     static const int errors[] = {ENOSPC, EIO, EDQUOT, EFBIG};
-    example e = make_example(__func__, 12 << 20);
+    example e = make_example(__func__, 7 << 20);
     for (size_t i = 0; i < 2 * COUNT(errors); i++) {
         kernel_copies.error = i % 2 ? ENOSYS : 0;
         proc_is_hidden = i >= COUNT(errors);
@@ -656,6 +721,8 @@ int main(void) {
         TEST(heads_and_rows_of_all_sizes_come_out),
         TEST(where_the_kernel_does_not_copy_memory_does),
         TEST(holes_stay_holes),
+        TEST(a_file_is_told_to_be_what_was_written),
+        TEST(samples_of_large_pieces_are_compared),
         TEST(the_source_may_be_the_target),
         TEST(a_new_file_gets_the_mode_of_its_source_and_an_old_one_keeps_its_own),
         TEST(the_whole_file_is_flushed_before_it_has_its_name),

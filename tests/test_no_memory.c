@@ -366,39 +366,33 @@ static void converting_survives_every_shortage_and_leaves_no_file(void **state) 
 /* The same in a folder: two shards, an index, a file beside them. */
 static char shards[120], converted[120];
 
-static void write_beside(const char *name, const char *text) {
+static void write_beside(const char *name, const char *bytes, size_t count) {
     char path[200];
     snprintf(path, sizeof path, "%s/%s", shards, name);
     FILE *file = fopen(path, "wb");
     assert_non_null(file);
-    assert_int_equal(fwrite(text, 1, strlen(text), file), strlen(text));
+    assert_int_equal(fwrite(bytes, 1, count, file), count);
     assert_int_equal(fclose(file), 0);
 }
 
 static void write_shards(void) {
-    char path[200], length[9] = {68}; /* a number of 8 bytes */
+    static const char config[] = "{\"model_type\":\"llama\",\"hidden_size\":16}";
+    static const char index[] = "{\"weight_map\":{\"norm.weight\":\"b.safetensors\","
+                                "\"model.layers.0.self_attn.q_proj.weight\":\"a.safetensors\","
+                                "\"model.layers.0.self_attn.k_proj.weight\":\"a.safetensors\","
+                                "\"model.layers.0.self_attn.k_proj.bias\":\"a.safetensors\","
+                                "\"model.layers.0.self_attn.q_norm.weight\":\"a.safetensors\"}}";
+    static const char shard[] =
+        "\x40\0\0\0\0\0\0\0{\"norm.weight\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]}}12345678";
+    char path[200];
     snprintf(shards, sizeof shards, "%s/shards", folder);
     snprintf(converted, sizeof converted, "%s/converted", folder);
     snprintf(path, sizeof path, "%s/a.safetensors", shards);
     assert_true(mkdir(shards, 0755) == 0 && rename(plain, path) == 0);
-    snprintf(path, sizeof path, "%s/b.safetensors", shards);
-    FILE *file = fopen(path, "wb");
-    assert_non_null(file);
-    assert_int_equal(fwrite(length, 1, 8, file), 8);
-    assert_int_equal(
-        fputs(
-            "{\"norm.weight\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]}}  12345678",
-            file) < 0,
-        0);
-    assert_int_equal(fclose(file), 0);
-    write_beside("model.safetensors.index.json",
-                 "{\"weight_map\":{\"norm.weight\":\"b.safetensors\","
-                 "\"model.layers.0.self_attn.q_proj.weight\":\"a.safetensors\","
-                 "\"model.layers.0.self_attn.k_proj.weight\":\"a.safetensors\","
-                 "\"model.layers.0.self_attn.k_proj.bias\":\"a.safetensors\","
-                 "\"model.layers.0.self_attn.q_norm.weight\":\"a.safetensors\"}}");
-    write_beside("config.json", "{\"model_type\":\"llama\",\"hidden_size\":16}");
-    write_beside("tokenizer.json", "{}");
+    write_beside("b.safetensors", shard, sizeof shard - 1);
+    write_beside("model.safetensors.index.json", index, sizeof index - 1);
+    write_beside("config.json", config, sizeof config - 1);
+    write_beside("tokenizer.json", "{}", 2);
 }
 
 /* Removes the checkpoint's files, and the folder unless there is anything else in it. */

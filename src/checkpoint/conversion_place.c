@@ -75,19 +75,16 @@ static int penc_is_same(const struct stat *a, const struct stat *b) {
     return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
 
-/* The folder that holds `path`, whether it is there or not; to be freed. */
+/* The folder that holds `path`, whether it is there or not; to be freed. NULL if memory is out. */
 static char *penc_parent_of(const char *path) {
-    char *parent = penc_path_join(path, NULL);
-    size_t length = parent ? strlen(parent) : 0;
-    while (length && parent[length - 1] == '/')
+    size_t length = strlen(path);
+    while (length && path[length - 1] == '/')
         length--;
-    while (length && parent[length - 1] != '/')
+    while (length && path[length - 1] != '/')
         length--;
-    if (!length) {
-        free(parent);
-        return penc_path_join(".", NULL);
-    }
-    parent[length] = '\0';
+    char *parent = penc_path_join(length ? path : "./", NULL);
+    if (parent && length)
+        parent[length] = '\0';
     return parent;
 }
 

@@ -14,7 +14,8 @@ typedef struct penc_write_job {
     penc_conversion_place place;
     posenc_conversion_write_options options;
     posenc_conversion_outcome outcome;
-    uint64_t done, total; /* bytes of this part's files */
+    uint64_t done, total; /* bytes of this part's files, those before the one at work */
+    uint64_t file_bytes;  /* of that one */
 } penc_write_job;
 
 static int penc_write_is_ours(const penc_write_job *job, size_t file) {
@@ -32,10 +33,20 @@ static posenc_status penc_write_no_memory(posenc_error *error) {
 /* ---- The files of a part ---- */
 
 static void penc_write_report(void *context, uint64_t done, uint64_t total) {
-    const penc_write_job *job = context;
-    (void)total;
-    uint64_t all = job->done + done; /* a header may have become longer */
-    job->options.progress(job->options.context, all < job->total ? all : job->total, job->total);
+    penc_write_job *job = context;
+    job->file_bytes = total;
+    job->options.progress(job->options.context, job->done + done, job->total);
+}
+
+/* Adds the size of a new file to the total. */
+static posenc_status penc_write_measure(penc_write_job *job, size_t file, posenc_error *error) {
+    penc_conversion_pieces pieces;
+    posenc_status status = penc_conversion_pieces_make(job->place.conversion, file, &pieces, error);
+    if (status)
+        return status;
+    job->total += pieces.bytes;
+    penc_conversion_pieces_free(&pieces);
+    return POSENC_OK;
 }
 
 static posenc_status penc_write_file(penc_write_job *job, size_t file, posenc_error *error) {
@@ -46,7 +57,7 @@ static posenc_status penc_write_file(penc_write_job *job, size_t file, posenc_er
     posenc_status status = penc_conversion_file(job->place.conversion, file, target,
                                                 job->options.progress ? &progress : NULL, error);
     free(target);
-    job->done += penc_write_input(job, file)->size;
+    job->done += job->file_bytes;
     job->outcome.files_written += !status;
     return status;
 }
@@ -54,8 +65,10 @@ static posenc_status penc_write_file(penc_write_job *job, size_t file, posenc_er
 static posenc_status penc_write_part(penc_write_job *job, posenc_error *error) {
     size_t files = penc_conversion_files(job->place.conversion);
     posenc_status status = POSENC_OK;
-    for (size_t i = 0; i < files; i++)
-        job->total += penc_write_is_ours(job, i) ? penc_write_input(job, i)->size : 0;
+    for (size_t i = 0; i < files && job->options.progress && !status; i++) {
+        if (penc_write_is_ours(job, i))
+            status = penc_write_measure(job, i, error);
+    }
     for (size_t i = 0; i < files && !status; i++) {
         if (penc_write_is_ours(job, i))
             status = penc_write_file(job, i, error);

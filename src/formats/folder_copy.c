@@ -44,13 +44,14 @@ posenc_status penc_folder_walk(const char *path,
 
 /* A new name is on the disk once the folder that holds it is. */
 static void penc_folder_flush_parent(const char *path) {
-    char *parent = penc_path_join(path, "/..", NULL);
-    int file = parent ? open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
-    if (file >= 0) {
-        (void)fsync(file);
-        (void)close(file);
+    int folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int parent = folder < 0 ? -1 : openat(folder, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (parent >= 0) {
+        (void)fsync(parent);
+        (void)close(parent);
     }
-    free(parent);
+    if (folder >= 0)
+        (void)close(folder);
 }
 
 posenc_status penc_folder_make(const char *path, const char *like, posenc_error *error) {
