@@ -92,9 +92,12 @@ static uint64_t *random_order(random_stream *rng, uint64_t rows) {
 }
 
 static image random_image(random_stream *rng, size_t bytes) {
-    image f = {NULL, 0, 0, 0};
-    for (size_t i = 0; i < bytes; i += 8)
-        add_number(&f, random_bits(rng), bytes - i < 8 ? bytes - i : 8);
+    image f = {malloc(bytes + 8), bytes, bytes + 8, 0};
+    assert_non_null(f.bytes);
+    for (size_t i = 0; i < bytes; i += 8) {
+        uint64_t bits = random_bits(rng);
+        memcpy(f.bytes + i, &bits, sizeof bits);
+    }
     return f;
 }
 
