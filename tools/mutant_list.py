@@ -591,7 +591,7 @@ MUTANTS = [
     ("convert: a safetensors header that grows by no whole unit", "src/formats/safetensors_header_text.c",
      "- over) % PENC_HEADER_UNIT)", "- over) % 4)"),
     ("convert: null metadata become an object", "src/formats/safetensors_header_text.c",
-     "before == PENC_ST_NULL ? 4 : 0, edits, error);", "before == PENC_ST_NULL ? 0 : 0, edits, error);"),
+     "before == PENC_ST_NULL ? 4 : 0,", "before == PENC_ST_NULL ? 0 : 0,"),
     ("convert: metadata that were not there stay as an object", "src/formats/safetensors_header_text.c",
      "penc_st_before before = spaces == 2   ? PENC_ST_ABSENT", "penc_st_before before = spaces == 3   ? PENC_ST_ABSENT"),
     ("convert: a GGUF key that breaks the alignment", "src/formats/gguf_header_text.c",
