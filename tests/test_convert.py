@@ -250,6 +250,57 @@ def test_lora():
         fused: sources(Q + K + V, joined_starts(), DIM, to)}, **SHAPE)
 
 
+def test_an_adapter_takes_its_models_shape():
+    base, adapter = PLACE / "base", PLACE / "adapter"
+    base.mkdir()
+    adapter.mkdir()
+    (base / "config.json").write_text(json.dumps({**LLAMA, "num_hidden_layers": 4}))
+    name = "base_model.model.model.layers.3.self_attn.k_proj.lora_B.weight"
+    write_safetensors(adapter / "adapter_model.safetensors", {name: numbers(K, 6)})
+    path = adapter / "adapter_model.safetensors"
+    for text, words in (('{"base_model_name_or_path": "/nowhere"}', "given"), ("{}", "given"), ("{", "adapter_config")):
+        (adapter / "adapter_config.json").write_text(text)
+        refused(path, words)
+    (adapter / "adapter_config.json").write_text(json.dumps({"base_model_name_or_path": str(base), "r": 6}))
+    answer = check_safetensors(path, "interleaved", {name: sources(K, starts(KV), DIM, "interleaved")})
+    assert answer["model_type"] == "llama" and answer["implied"] == "half"
+    assert "adapter" in [r["code"] for r in answer["remarks"]]
+
+
+def test_shards_hold_what_belongs_together():
+    """q, k and their scales in different files: one plan, a record in the files that change and in no other."""
+    folder = PLACE / "sharded"
+    folder.mkdir()
+    q, k = pair_names()
+    parts = [{q: raw("F8_E4M3", (Q, WIDTH), WIDTH)}, {k: raw("F8_E4M3", (K, WIDTH), WIDTH)},
+             {q + "_scale": numbers(Q, 1), k[:-6] + "bias": numbers(K)}, {"model.norm.weight": numbers(WIDTH)}]
+    names = [f"model-{i + 1:05d}-of-00004.safetensors" for i in range(4)]
+    for name, part in zip(names, parts):
+        write_safetensors(folder / name, part)
+    index = {"metadata": {}, "weight_map": {key: name for name, part in zip(names, parts) for key in part}}
+    (folder / "model.safetensors.index.json").write_text(json.dumps(index))
+    out, back = PLACE / "sharded_out", PLACE / "sharded_back"
+    assert run(folder, out, to="half", **SHAPE).returncode == 0
+    orders = {q: (Q, HEADS), k: (K, KV), q + "_scale": (Q, HEADS), k[:-6] + "bias": (K, KV)}
+    for i, (name, part) in enumerate(zip(names, parts)):
+        header, tensors = read_safetensors(out / name)
+        check_tensors({key: data for key, (_, _, data) in part.items()}, tensors, {
+            key: sources(rows, starts(heads), DIM, "half") for key, (rows, heads) in orders.items() if key in part})
+        assert (header.get("__metadata__") or {}).get("posenc.pairing", "").endswith(f"tensors={(1, 1, 2, 0)[i]}") == (i < 3)
+    assert run(out, back, to="interleaved").returncode == 0
+    for name in [*names, "model.safetensors.index.json"]:
+        assert (back / name).read_bytes() == (folder / name).read_bytes()
+    whole = (out / names[1]).read_bytes()
+    (out / names[1]).write_bytes((folder / names[1]).read_bytes())  # one shard of the other order
+    refused(out, names[1], "in part", to="interleaved")
+    (out / names[1]).write_bytes(whole)
+    other = PLACE / "other.safetensors"
+    assert run(folder / names[1], other, to="half", heads=2, head_dim=16).returncode == 2  # a lone k: no plan
+    record = read_safetensors(out / names[0])[0]["__metadata__"]["posenc.pairing"]
+    write_safetensors(out / names[1], parts[1], {"posenc.pairing": record.replace("half", "interleaved")})
+    refused(out, names[1], "same in all files", to="interleaved")
+
+
 def test_lora_of_mlx_moves_columns():
     name, rank = "model.layers.30.self_attn.q_proj.lora_b", 5
     tensors = {name: numbers(rank, Q), "model.layers.30.self_attn.q_proj.lora_a": numbers(WIDTH, rank)}
