@@ -220,6 +220,11 @@ def test_a_gate_beside_every_head_stays():
     tensors = {q: numbers(2 * Q, WIDTH), k: numbers(K, WIDTH), output: numbers(WIDTH, Q)}
     check_both("gate.safetensors", tensors, lambda to: {
         q: sources(2 * Q, starts(HEADS, 2 * DIM), DIM, to), k: sources(K, starts(KV), DIM, to)}, **SHAPE)
+    mlx = {name[:-6] + end: value for name, rows in ((q, 2 * Q), (k, K), (output, WIDTH)) for end, value in (
+        ("weight", raw("U32", (rows, WIDTH // 8), WIDTH // 2)), ("scales", numbers(rows, 1)))}  # o_proj tells nothing
+    orders = {name + end: sources(rows, begins, DIM, "half") for name, rows, begins in (
+        (q[:-6], 2 * Q, starts(HEADS, 2 * DIM)), (k[:-6], K, starts(KV))) for end in ("weight", "scales")}
+    check_safetensors(write_folder({**LLAMA, "model_type": "cohere"}, mlx), "half", orders)
     for output_columns in (2 * Q, None):  # then it is no gate, but a wrong number of heads
         tensors = {q: numbers(2 * Q, WIDTH), k: numbers(K, WIDTH)}
         if output_columns:

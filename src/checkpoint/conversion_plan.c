@@ -273,6 +273,7 @@ static posenc_status penc_plan_shapes(posenc_conversion *made, const posenc_mode
     status = penc_layer_shapes_fill(model, &given, &made->shapes, error);
     if (status)
         penc_fail_file(error, penc_conversion_path(made, 0));
+    made->shapes.trusted = one || model;
     made->facts.shape = made->shapes.shape[0];
     return status;
 }
