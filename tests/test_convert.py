@@ -233,6 +233,40 @@ def test_a_gate_beside_every_head_stays():
         refused(PLACE / "wrong.safetensors", "wrong.safetensors", q, "is 128", "gate", **SHAPE)
 
 
+def random_case():
+    """A layout of random sizes: options, tensors, orders."""
+    kv, group = (int(RANDOM.integers(1, 5)) for _ in range(2))
+    heads, dim = kv * group, 2 * int(RANDOM.integers(2, 20))
+    start = int(RANDOM.integers(0, dim - 3)) if RANDOM.integers(2) else 0
+    rotary = 2 * int(RANDOM.integers(2, (dim - start) // 2 + 1))
+    q, k, v = heads * dim, kv * dim, kv * dim
+    layout = RANDOM.choice(["separate", "joined", "grouped"])
+    if layout == "separate":
+        sides = {"m.layers.0.self_attn.q_proj": (q, starts(heads, dim, 0, start)),
+                 "m.layers.0.self_attn.k_proj": (k, starts(kv, dim, 0, start))}
+    elif layout == "joined":
+        sides = {"m.layers.0.self_attn.qkv_proj": (q + k + v, starts(heads + kv, dim, 0, start))}
+    else:
+        sides = {"m.h.0.attention.query_key_value": (q + k + v, [
+            (g * (group + 2) + i) * dim + start for g in range(kv) for i in range(group + 1)])}
+    dtype = str(RANDOM.choice(["F32", "F16", "BF16"]))
+    tensors = {name + end: numbers(*shape, dtype=dtype) for name, (rows, _) in sides.items()
+               for end, shape in ((".weight", (rows, int(RANDOM.integers(1, 9)))), (".bias", (rows,)))}
+    options = {"heads": heads, "kv_heads": kv, "head_dim": dim, "rotary_dim": rotary, "rotary_start": start}
+    return options, tensors, lambda to: {name + end: sources(rows, begins, rotary, to) for name, (rows, begins) in
+                                         sides.items() for end in (".weight", ".bias")}
+
+
+def test_random_shapes():
+    for _ in range(400 if os.environ.get("POSENC_LONG") else 25):
+        options, tensors, orders_of = random_case()
+        try:
+            check_both("random.safetensors", tensors, orders_of, **options)
+        except AssertionError:
+            print(f"# {options} {[(name, shape) for name, (_, shape, _) in tensors.items()]}")
+            raise
+
+
 # --- What moves along --------------------------------------------------------------------------------
 
 def test_lora():
