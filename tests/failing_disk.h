@@ -104,13 +104,14 @@ IN_PLACE_OF_LIBC ssize_t pwritev64(int file, const struct iovec *parts, int coun
  * kernels do for some files. */
 static struct {
     int error;
-    size_t before, calls;
+    size_t before;
+    size_t failed; /* how often it did */
 } kernel_copies;
 
 IN_PLACE_OF_LIBC ssize_t copy_file_range(int from, off64_t *place, int to, off64_t *offset,
                                          size_t count, unsigned flags) {
-    kernel_copies.calls++;
     if (kernel_copies.error && !kernel_copies.before) {
+        kernel_copies.failed++;
         errno = kernel_copies.error;
         return kernel_copies.error < 0 ? 0 : -1;
     }

@@ -244,13 +244,13 @@ static void where_the_kernel_does_not_copy_memory_does(void **state) {
     for (size_t i = 0; i < 2 * COUNT(errors); i++) {
         kernel_copies.error = errors[i / 2];
         kernel_copies.before = i % 2 * 1000003;
-        kernel_copies.calls = 0;
+        kernel_copies.failed = 0;
         posenc_error error;
         posenc_status status = rewrite("old", "new", &r, &error);
         kernel_copies.error = 0;
         assert_done(status, &error);
         assert_bytes_of("new", &r.wanted);
-        assert_int_equal(kernel_copies.calls, 1 + i % 2); /* and it is not asked again */
+        assert_int_equal(kernel_copies.failed, 1); /* and it is not asked again */
     }
     recipe_free(&r);
     image_free(&old);

@@ -10,6 +10,7 @@
 enum {
     PENC_REWRITE_STEP =
         8 << 20, /* what the kernel is asked to copy at once, and begins to write back */
+    PENC_REWRITE_PAGE = 4096,
     PENC_REWRITE_WINDOW = 8 << 20, /* memory for rows: whole heads of most models */
     PENC_REWRITE_BUFFER =
         1 << 20, /* the part of it for bytes that the kernel cannot copy: stays in cache */
