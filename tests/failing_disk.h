@@ -18,14 +18,15 @@
 
 /* One call that fails, of all those below. */
 static struct {
-    size_t calls;    /* made since it was set to 0 */
-    size_t fail_at;  /* the number of the one that fails, from 1; 0: none */
-    int error;       /* with what */
-    char failed[24]; /* its name; "" if none has failed */
+    size_t calls;     /* made since it was set to 0 */
+    size_t fail_at;   /* the number of the one that fails, from 1; 0: none */
+    int error;        /* with what */
+    const char *only; /* calls of this name alone count; NULL: all */
+    char failed[24];  /* its name; "" if none has failed */
 } disk;
 
 static inline int disk_fails(const char *call) {
-    if (++disk.calls != disk.fail_at)
+    if ((disk.only && strcmp(call, disk.only) != 0) || ++disk.calls != disk.fail_at)
         return 0;
     snprintf(disk.failed, sizeof disk.failed, "%s", call);
     errno = disk.error;

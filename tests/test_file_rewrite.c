@@ -585,6 +585,16 @@ static void whatever_call_fails_leaves_everything_as_it_was(void **state) {
     example_free(&e);
 }
 
+/* Large files are written to the disk while they are copied. */
+static void a_disk_that_fails_early_is_told(void **state) {
+    (void)state;
+    example e = make_example(__func__, 40 << 20);
+    disk.only = "sync_file_range";
+    assert_int_equal(fail_every_call(&e, ENOSPC), 1);
+    disk.only = NULL;
+    example_free(&e);
+}
+
 static void a_limit_of_file_sizes_is_told(void **state) {
     (void)state;
     example e = make_example(__func__, 3 << 20);
@@ -732,6 +742,7 @@ int main(void) {
         TEST(progress_rises_to_the_size_of_the_new_file),
         TEST(a_source_that_changes_meanwhile_is_an_error_that_names_it),
         TEST(whatever_call_fails_leaves_everything_as_it_was),
+        TEST(a_disk_that_fails_early_is_told),
         TEST(a_limit_of_file_sizes_is_told),
         TEST(what_a_kill_has_left_is_removed_by_the_next),
         TEST(an_output_at_work_is_not_taken_for_one_that_was_left),

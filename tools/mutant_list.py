@@ -632,6 +632,8 @@ MUTANTS = [
      "if (rewriter->is_sparse > 1 && ftruncate"),
     ("rewrite: a kernel that cannot copy is asked again", "src/formats/rewrite_copy.c",
      "rewriter->no_kernel_copy = moved == 0 || errno != EINTR;", "if (moved == 0 || errno != EINTR) break;"),
+    ("rewrite: a disk that is full early is not told", "src/formats/rewrite_copy.c",
+     "(errno == EIO || errno == ENOSPC || errno == EDQUOT))", "errno == EPERM)"),
     ("rewrite: short writes are taken for whole", "src/formats/rewrite_copy.c",
      "parts[first].iov_len -= moved;", ""),
     ("rewrite: holes are filled", "src/formats/rewrite_copy.c",

@@ -33,7 +33,7 @@ static int penc_rewrite_write_back(penc_rewriter *rewriter) {
 posenc_status penc_rewrite_advance(penc_rewriter *rewriter, uint64_t bytes) {
     const penc_rewrite_progress *progress = rewriter->progress;
     rewriter->place += bytes;
-    if (rewriter->place - rewriter->written_back >= PENC_REWRITE_STEP) {
+    if (rewriter->place - rewriter->written_back >= PENC_REWRITE_WRITE_BACK) {
         int os_error = penc_rewrite_write_back(rewriter);
         if (os_error)
             return penc_rewrite_fail(rewriter, os_error);
