@@ -170,8 +170,8 @@ static void print_implied(const detect_job *job) {
     if (contradicts(job))
         printf(
             "CONTRADICTION: programs that go by the name %s rotate %s pairs; these weights are not\n"
-            "for them\n",
-            name, implied);
+            "for them (posenc convert IN OUT --to %s --from %s makes such ones of them)\n",
+            name, implied, implied, posenc_detected_name(job->judgement.both.verdict));
     else if (job->facts.implied && job->judgement.both.verdict)
         printf("which is what programs that go by the name %s do\n", name);
     else if (job->facts.implied)

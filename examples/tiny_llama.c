@@ -12,7 +12,8 @@
  * each step, from float32 originals, so that they lose nothing however often they move.
  *
  * Meta's and llama2.c's files have interleaved pairs. --pairing says which pairs to turn (the wrong ones give
- * nonsense); --reorder brings the rows of wq and wk into the order of halves first.
+ * nonsense); --reorder brings the rows of wq and wk into the order of halves first, as
+ * `posenc convert MODEL.bin HALF.bin --to half --force` does in the file.
  * SPDX-License-Identifier: MIT */
 #include "posenc/posenc.h"
 

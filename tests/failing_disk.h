@@ -18,14 +18,15 @@
 
 /* One call that fails, of all those below. */
 static struct {
-    size_t calls;    /* made since it was set to 0 */
-    size_t fail_at;  /* the number of the one that fails, from 1; 0: none */
-    int error;       /* with what */
-    char failed[24]; /* its name; "" if none has failed */
+    size_t calls;     /* made since it was set to 0 */
+    size_t fail_at;   /* the number of the one that fails, from 1; 0: none */
+    int error;        /* with what */
+    const char *only; /* calls of this name alone count; NULL: all */
+    char failed[24];  /* its name; "" if none has failed */
 } disk;
 
 static inline int disk_fails(const char *call) {
-    if (++disk.calls != disk.fail_at)
+    if ((disk.only && strcmp(call, disk.only) != 0) || ++disk.calls != disk.fail_at)
         return 0;
     snprintf(disk.failed, sizeof disk.failed, "%s", call);
     errno = disk.error;
@@ -104,13 +105,14 @@ IN_PLACE_OF_LIBC ssize_t pwritev64(int file, const struct iovec *parts, int coun
  * kernels do for some files. */
 static struct {
     int error;
-    size_t before, calls;
+    size_t before;
+    size_t failed; /* how often it did */
 } kernel_copies;
 
 IN_PLACE_OF_LIBC ssize_t copy_file_range(int from, off64_t *place, int to, off64_t *offset,
                                          size_t count, unsigned flags) {
-    kernel_copies.calls++;
     if (kernel_copies.error && !kernel_copies.before) {
+        kernel_copies.failed++;
         errno = kernel_copies.error;
         return kernel_copies.error < 0 ? 0 : -1;
     }

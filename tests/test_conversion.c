@@ -411,6 +411,35 @@ static void test_refused(void **state) {
     assert_not_converted(plain, &options, POSENC_OUT_OF_RANGE, "rows", "gate");
     options = options_to((posenc_pairing)2);
     assert_not_converted(plain, &options, POSENC_OUT_OF_RANGE, "to", "half or interleaved");
+    options = options_to(POSENC_PAIRING_HALF);
+    options.from = (posenc_detected)3;
+    assert_not_converted(plain, &options, POSENC_OUT_OF_RANGE, "from", "or 0");
+    options.size = 8;
+    assert_not_converted(plain, &options, POSENC_OUT_OF_RANGE, "options", "_INIT");
+    options = options_to(POSENC_PAIRING_HALF);
+    assert_not_converted(NULL, &options, POSENC_NULL_POINTER, "path", NULL);
+    assert_not_converted(plain, NULL, POSENC_NULL_POINTER, "options", NULL);
+}
+
+static void test_null_pointers(void **state) {
+    (void)state;
+    posenc_conversion_options options = options_to(POSENC_PAIRING_HALF);
+    posenc_check_summary summary;
+    posenc_conversion *conversion;
+    posenc_error error;
+    write_parts(plain, "{", pair, 2);
+    assert_int_equal(posenc_conversion_create(plain, &options, NULL, &error), POSENC_NULL_POINTER);
+    assert_int_equal(posenc_conversion_write(NULL, turned, NULL, &error), POSENC_NULL_POINTER);
+    assert_int_equal(posenc_checkpoints_compare(NULL, plain, NULL, &summary, &error),
+                     POSENC_NULL_POINTER);
+    assert_int_equal(posenc_checkpoints_compare(plain, NULL, NULL, &summary, &error),
+                     POSENC_NULL_POINTER);
+    assert_int_equal(posenc_checkpoints_compare(plain, plain, NULL, NULL, &error),
+                     POSENC_NULL_POINTER);
+    assert_done(posenc_conversion_create(plain, &options, &conversion, &error), &error);
+    assert_int_equal(posenc_conversion_write(conversion, NULL, NULL, &error), POSENC_NULL_POINTER);
+    assert_int_equal(posenc_conversion_move_at(conversion, 0, NULL, &error), POSENC_NULL_POINTER);
+    posenc_conversion_free(conversion);
 }
 
 /* Scales of blocks of 8 rows: heads of 8 lie in one each, heads of 6 do not. */
@@ -493,6 +522,7 @@ int main(void) {
         TEST(test_refused),
         TEST(test_scales_of_blocks),
         TEST(test_checkpoints_compared),
+        TEST(test_null_pointers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -220,12 +220,51 @@ def test_a_gate_beside_every_head_stays():
     tensors = {q: numbers(2 * Q, WIDTH), k: numbers(K, WIDTH), output: numbers(WIDTH, Q)}
     check_both("gate.safetensors", tensors, lambda to: {
         q: sources(2 * Q, starts(HEADS, 2 * DIM), DIM, to), k: sources(K, starts(KV), DIM, to)}, **SHAPE)
+    mlx = {name[:-6] + end: value for name, rows in ((q, 2 * Q), (k, K), (output, WIDTH)) for end, value in (
+        ("weight", raw("U32", (rows, WIDTH // 8), WIDTH // 2)), ("scales", numbers(rows, 1)))}  # o_proj tells nothing
+    orders = {name + end: sources(rows, begins, DIM, "half") for name, rows, begins in (
+        (q[:-6], 2 * Q, starts(HEADS, 2 * DIM)), (k[:-6], K, starts(KV))) for end in ("weight", "scales")}
+    check_safetensors(write_folder({**LLAMA, "model_type": "cohere"}, mlx), "half", orders)
     for output_columns in (2 * Q, None):  # then it is no gate, but a wrong number of heads
         tensors = {q: numbers(2 * Q, WIDTH), k: numbers(K, WIDTH)}
         if output_columns:
             tensors[output] = numbers(WIDTH, output_columns)
         write_safetensors(PLACE / "wrong.safetensors", tensors)
         refused(PLACE / "wrong.safetensors", "wrong.safetensors", q, "is 128", "gate", **SHAPE)
+
+
+def random_case():
+    """A layout of random sizes: options, tensors, orders."""
+    kv, group = (int(RANDOM.integers(1, 5)) for _ in range(2))
+    heads, dim = kv * group, 2 * int(RANDOM.integers(2, 20))
+    start = int(RANDOM.integers(0, dim - 3)) if RANDOM.integers(2) else 0
+    rotary = 2 * int(RANDOM.integers(2, (dim - start) // 2 + 1))
+    q, k, v = heads * dim, kv * dim, kv * dim
+    layout = RANDOM.choice(["separate", "joined", "grouped"])
+    if layout == "separate":
+        sides = {"m.layers.0.self_attn.q_proj": (q, starts(heads, dim, 0, start)),
+                 "m.layers.0.self_attn.k_proj": (k, starts(kv, dim, 0, start))}
+    elif layout == "joined":
+        sides = {"m.layers.0.self_attn.qkv_proj": (q + k + v, starts(heads + kv, dim, 0, start))}
+    else:
+        sides = {"m.h.0.attention.query_key_value": (q + k + v, [
+            (g * (group + 2) + i) * dim + start for g in range(kv) for i in range(group + 1)])}
+    dtype = str(RANDOM.choice(["F32", "F16", "BF16"]))
+    tensors = {name + end: numbers(*shape, dtype=dtype) for name, (rows, _) in sides.items()
+               for end, shape in ((".weight", (rows, int(RANDOM.integers(1, 9)))), (".bias", (rows,)))}
+    options = {"heads": heads, "kv_heads": kv, "head_dim": dim, "rotary_dim": rotary, "rotary_start": start}
+    return options, tensors, lambda to: {name + end: sources(rows, begins, rotary, to) for name, (rows, begins) in
+                                         sides.items() for end in (".weight", ".bias")}
+
+
+def test_random_shapes():
+    for _ in range(400 if os.environ.get("POSENC_LONG") else 25):
+        options, tensors, orders_of = random_case()
+        try:
+            check_both("random.safetensors", tensors, orders_of, **options)
+        except AssertionError:
+            print(f"# {options} {[(name, shape) for name, (_, shape, _) in tensors.items()]}")
+            raise
 
 
 # --- What moves along --------------------------------------------------------------------------------
@@ -248,6 +287,57 @@ def test_lora():
     fused = "base_model.model.model.layers.0.self_attn.qkv_proj.lora_B.weight"
     check_both("fused_lora.safetensors", {fused: numbers(Q + K + V, rank)}, lambda to: {
         fused: sources(Q + K + V, joined_starts(), DIM, to)}, **SHAPE)
+
+
+def test_an_adapter_takes_its_models_shape():
+    base, adapter = PLACE / "base", PLACE / "adapter"
+    base.mkdir()
+    adapter.mkdir()
+    (base / "config.json").write_text(json.dumps({**LLAMA, "num_hidden_layers": 4}))
+    name = "base_model.model.model.layers.3.self_attn.k_proj.lora_B.weight"
+    write_safetensors(adapter / "adapter_model.safetensors", {name: numbers(K, 6)})
+    path = adapter / "adapter_model.safetensors"
+    for text, words in (('{"base_model_name_or_path": "/nowhere"}', "given"), ("{}", "given"), ("{", "adapter_config")):
+        (adapter / "adapter_config.json").write_text(text)
+        refused(path, words)
+    (adapter / "adapter_config.json").write_text(json.dumps({"base_model_name_or_path": str(base), "r": 6}))
+    answer = check_safetensors(path, "interleaved", {name: sources(K, starts(KV), DIM, "interleaved")})
+    assert answer["model_type"] == "llama" and answer["implied"] == "half"
+    assert "adapter" in [r["code"] for r in answer["remarks"]]
+
+
+def test_shards_hold_what_belongs_together():
+    """q, k and their scales in different files: one plan, a record in the files that change and in no other."""
+    folder = PLACE / "sharded"
+    folder.mkdir()
+    q, k = pair_names()
+    parts = [{q: raw("F8_E4M3", (Q, WIDTH), WIDTH)}, {k: raw("F8_E4M3", (K, WIDTH), WIDTH)},
+             {q + "_scale": numbers(Q, 1), k[:-6] + "bias": numbers(K)}, {"model.norm.weight": numbers(WIDTH)}]
+    names = [f"model-{i + 1:05d}-of-00004.safetensors" for i in range(4)]
+    for name, part in zip(names, parts):
+        write_safetensors(folder / name, part)
+    index = {"metadata": {}, "weight_map": {key: name for name, part in zip(names, parts) for key in part}}
+    (folder / "model.safetensors.index.json").write_text(json.dumps(index))
+    out, back = PLACE / "sharded_out", PLACE / "sharded_back"
+    assert run(folder, out, to="half", **SHAPE).returncode == 0
+    orders = {q: (Q, HEADS), k: (K, KV), q + "_scale": (Q, HEADS), k[:-6] + "bias": (K, KV)}
+    for i, (name, part) in enumerate(zip(names, parts)):
+        header, tensors = read_safetensors(out / name)
+        check_tensors({key: data for key, (_, _, data) in part.items()}, tensors, {
+            key: sources(rows, starts(heads), DIM, "half") for key, (rows, heads) in orders.items() if key in part})
+        assert (header.get("__metadata__") or {}).get("posenc.pairing", "").endswith(f"tensors={(1, 1, 2, 0)[i]}") == (i < 3)
+    assert run(out, back, to="interleaved").returncode == 0
+    for name in [*names, "model.safetensors.index.json"]:
+        assert (back / name).read_bytes() == (folder / name).read_bytes()
+    whole = (out / names[1]).read_bytes()
+    (out / names[1]).write_bytes((folder / names[1]).read_bytes())  # one shard of the other order
+    refused(out, names[1], "in part", to="interleaved")
+    (out / names[1]).write_bytes(whole)
+    other = PLACE / "other.safetensors"
+    assert run(folder / names[1], other, to="half", heads=2, head_dim=16).returncode == 2  # a lone k: no plan
+    record = read_safetensors(out / names[0])[0]["__metadata__"]["posenc.pairing"]
+    write_safetensors(out / names[1], parts[1], {"posenc.pairing": record.replace("half", "interleaved")})
+    refused(out, names[1], "same in all files", to="interleaved")
 
 
 def test_lora_of_mlx_moves_columns():

@@ -94,15 +94,17 @@ def kill_in(arguments, most):
 
 
 def kills(place, count, ffn):
-    """Kills of conversions to a new file, over an old one and in place, in turn."""
+    """So many kills of conversions at work: to a new file, over an old one and in place, in turn."""
     source, wanted = make_single(place, ffn)
     target, old, before, after = place / "out.safetensors", b"what was there", content(source), content(wanted)
     keep = place / "keep.safetensors"
     shutil.copy(source, keep)
-    most = 1.1 * seconds_of(lambda: converts(source, target))
+    most = seconds_of(lambda: converts(source, target))
     files = names(place)
-    at_work = whole = 0
-    for trial in range(count):
+    at_work = whole = trial = 0
+    while at_work < count:
+        trial += 1
+        assert trial <= 5 * count, "the program is done too soon"
         in_place = trial % 3 == 2
         target.unlink(missing_ok=True)
         if trial % 3 == 1:
@@ -124,8 +126,8 @@ def kills(place, count, ffn):
             converts(source, target)
             assert content(target) == after
         assert set(names(place)) <= set(files), names(place)
-    print(f"# {count} kills within {most * 1e3:.0f} ms: {at_work} at work, {whole} found the new file whole")
-    assert at_work >= count / 3, "the program was done too soon"
+    print(f"# {at_work} kills at work and {trial - at_work} too late, within {most * 1e3:.0f} ms; "
+          f"{whole} times the new file was whole")
 
 
 def test_kills_on_the_disk_lose_nothing():
@@ -133,7 +135,7 @@ def test_kills_on_the_disk_lose_nothing():
 
 
 def test_kills_in_memory_lose_nothing():
-    kills(MEMORY / "kills", 2000 if LONG else 140, 3500)
+    kills(MEMORY / "kills", 2000 if LONG else 140, 2500)
 
 
 def test_kills_of_folders_leave_whole_files_and_no_index_before_all_are_there():
@@ -204,7 +206,7 @@ def test_a_limit_of_file_sizes_is_told_and_leaves_nothing():
 
 def test_an_input_that_shrinks_meanwhile_is_told():
     place = MEMORY / "shrinks"
-    source, wanted = make_single(place, 20000)
+    source, wanted = make_single(place, 8000)
     keep, target, after = place / "keep.safetensors", place / "out.safetensors", content(wanted)
     shutil.copy(source, keep)
     most, told = seconds_of(lambda: converts(source, target)), 0
@@ -226,7 +228,7 @@ def test_an_input_that_shrinks_meanwhile_is_told():
 
 def test_an_input_that_vanishes_meanwhile_is_converted_or_told():
     place = MEMORY / "vanishes"
-    source, wanted = make_single(place, 20000)
+    source, wanted = make_single(place, 8000)
     keep, target, after = place / "keep.safetensors", place / "out.safetensors", content(wanted)
     shutil.copy(source, keep)
     most = seconds_of(lambda: converts(source, target))
@@ -355,10 +357,39 @@ def test_a_sparse_input_larger_than_memory_takes_little_memory_and_stays_sparse(
     return None
 
 
+def used_bytes(disk):
+    os.sync()
+    state = os.statvfs(disk)
+    return (state.f_blocks - state.f_bfree) * state.f_frsize
+
+
+def test_a_file_system_that_shares_bytes_holds_only_moved_rows_twice():
+    image, disk = PLACE / "image", PLACE / "xfs"
+    disk.mkdir()
+    image.touch()
+    os.truncate(image, 400 << 20)
+    if os.geteuid() or not shutil.which("mkfs.xfs"):
+        return "needs root and mkfs.xfs"
+    if (subprocess.run(["mkfs.xfs", "-q", str(image)], check=False, capture_output=True).returncode
+            or subprocess.run(["mount", "-o", "loop", str(image), str(disk)], check=False, capture_output=True).returncode):
+        return "XFS cannot be mounted here"
+    try:
+        source, wanted = make_single(disk / "model", 20000)
+        before, size = used_bytes(disk), source.stat().st_size
+        converts(source, disk / "out.safetensors")
+        taken = used_bytes(disk) - before
+        assert content(disk / "out.safetensors") == content(wanted)
+        print(f"# {size} bytes, {taken} of them new")
+        assert taken < size / 8
+    finally:
+        subprocess.run(["umount", str(disk)], check=True)
+    return None
+
+
 # ---- Progress ----
 
 def test_progress_tells_rate_and_time_left_on_a_terminal():
-    source, _ = make_single(MEMORY / "progress", 40000)
+    source, _ = make_single(MEMORY / "progress", 20000)
     for _ in range(20):
         terminal, side = pty.openpty()
         with subprocess.Popen(command(source, MEMORY / "progress" / "out"), stdout=subprocess.DEVNULL, stderr=side) as process:

@@ -26,7 +26,8 @@ TESTS = ("base", "wide", "memory_map", "frequencies", "angles", "fast_rows", "ro
          "rotate_kernels", "rotate_laws", "rotate_refused", "rotate_rows", "rotate_output",
          "rotate_all", "head_kernels", "norm_rotate", "query_scale", "cache_append", "cache_shift",
          "cache_refused", "table", "sinusoidal", "alibi", "gguf", "gguf_refused", "json", "safetensors", "tensor_set",
-         "model_path", "entry_list", "file_kind", "model", "model_gguf", "model_warnings", "conversion")
+         "model_path", "entry_list", "file_kind", "model", "model_gguf", "model_warnings", "conversion",
+         "conversion_write", "file_rewrite")
 # The test that notices most mutants of some files runs first; the others follow, quick ones before slow.
 FIRST = {"src/absolute": "sinusoidal", "src/angles": "angles", "src/bias": "alibi",
          "src/frequencies": "frequencies", "src/kernels/bias": "alibi", "src/kernels/sincos": "fast_rows",
@@ -44,7 +45,10 @@ FIRST = {"src/absolute": "sinusoidal", "src/angles": "angles", "src/bias": "alib
          "src/formats/tensor_set": "tensor_set", "src/formats/llama2c": "tensor_set",
          "src/formats/model": "model_path", "src/formats/file_kind": "file_kind", "src/model": "model",
          "src/checkpoint": "conversion",
-         "src/formats/safetensors_header": "conversion", "src/formats/gguf_header": "conversion"}
+         "src/formats/safetensors_header": "conversion", "src/formats/gguf_header": "conversion",
+         "src/formats/output_file": "file_rewrite", "src/formats/file_rewrite": "file_rewrite",
+         "src/formats/rewrite": "file_rewrite", "src/formats/folder_copy": "conversion_write",
+         "src/checkpoint/conversion_write": "conversion_write", "src/checkpoint/conversion_place": "conversion_write"}
 # Kernels of other CPU levels than this machine's best run under POSENC_CPU; a mutant of a level that the machine
 # lacks is skipped by name.
 LEVELS = {"src/kernels/rotate_avx2": "avx2", "src/kernels/rotate_vector": "avx2",
@@ -108,7 +112,7 @@ class Build:
     def compile(self, file):
         target = self.folder / "objects" / file.replace("/", "_")
         target.parent.mkdir(exist_ok=True)
-        flags = ["-std=c11", "-O1", "-w", "-ffp-contract=off", "-D_GNU_SOURCE", "-MMD",
+        flags = ["-std=c11", "-O1", "-w", "-ffp-contract=off", "-D_GNU_SOURCE", "-D_FILE_OFFSET_BITS=64", "-MMD",
                  f'-DTEST_SOURCE_DIR="{ROOT}"', f'-DTEST_BINARY_DIR="{self.folder}"',
                  "-Isrc", "-Iinclude", "-Itests", *pkg_config("--cflags", *PACKAGES)]
         done = run([*self.compiler, *flags, "-c", file, "-o", f"{target}.o"], cwd=self.folder)

@@ -35,6 +35,7 @@ struct posenc_conversion {
     posenc_conversion_options options;
     posenc_conversion_facts facts;
     penc_model_path path;
+    char *base; /* what describes the model that an adapter is for; NULL: nothing, or no adapter */
     penc_tensor_set *set;
     penc_attention_names stacks[PENC_MAX_STACKS];
     size_t stack_count;

@@ -122,7 +122,7 @@ static posenc_status penc_part_check_gate(const posenc_conversion *conversion,
     penc_tensor output;
     const penc_tensor_source *file;
     if (scheme->layout != PENC_SEPARATE || part->side != PENC_SIDE_Q || rows == width ||
-        conversion->shapes.from_config)
+        conversion->shapes.trusted)
         return POSENC_OK;
     posenc_status status =
         penc_part_weight(conversion, part, scheme->output, &output, &file, error);

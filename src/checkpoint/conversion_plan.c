@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: MIT */
 #include "base/fail.h"
 #include "base/struct_size.h"
+#include "checkpoint/adapter_base.h"
 #include "checkpoint/conversion.h"
 
 #include <stdlib.h>
@@ -57,14 +58,35 @@ static posenc_status penc_plan_open(posenc_conversion *made, const char *path,
     return status;
 }
 
-/* Opens what describes the weights; *model is NULL where nothing does. */
-static posenc_status penc_plan_model(const posenc_conversion *made, posenc_model **model,
-                                     posenc_error *error) {
-    const char *path = strcmp(made->facts.format, "GGUF") == 0       ? made->path.weights
-                       : strcmp(made->facts.format, "llama2.c") == 0 ? NULL
-                                                                     : made->path.config;
-    *model = NULL;
-    return path ? posenc_model_open(path, model, error) : POSENC_OK;
+/* What describes the weights; NULL: nothing. */
+static const char *penc_plan_config(const posenc_conversion *made) {
+    if (strcmp(made->facts.format, "GGUF") == 0)
+        return made->path.weights;
+    if (strcmp(made->facts.format, "llama2.c") == 0)
+        return NULL;
+    return made->path.config ? made->path.config : made->base;
+}
+
+/* Reads the shape; that of an adapter from its model, where it is at hand. */
+static posenc_status penc_plan_read(posenc_conversion *made, const char *path,
+                                    posenc_attention_shape *read, posenc_error *error) {
+    posenc_checkpoint_facts facts, of_base;
+    posenc_attention_shape base = POSENC_ATTENTION_SHAPE_INIT;
+    posenc_status status = posenc_attention_shape_read(path, read, &facts, error);
+    if (!status && !made->path.config && strcmp(facts.format, "safetensors") == 0)
+        status = penc_adapter_base(made->path.weights, &made->base, error);
+    if (!status && made->base) {
+        status = posenc_attention_shape_read(made->base, &base, &of_base, error);
+        if (!status) {
+            *read = base;
+            memcpy(facts.model_type, of_base.model_type, sizeof facts.model_type);
+            facts.implied = of_base.implied;
+        }
+    }
+    memcpy(made->facts.format, facts.format, sizeof facts.format);
+    memcpy(made->facts.model_type, facts.model_type, sizeof facts.model_type);
+    made->facts.implied = facts.implied;
+    return status;
 }
 
 /* ---- Stacks ---- */
@@ -251,6 +273,7 @@ static posenc_status penc_plan_shapes(posenc_conversion *made, const posenc_mode
     status = penc_layer_shapes_fill(model, &given, &made->shapes, error);
     if (status)
         penc_fail_file(error, penc_conversion_path(made, 0));
+    made->shapes.trusted = one || model;
     made->facts.shape = made->shapes.shape[0];
     return status;
 }
@@ -283,6 +306,17 @@ static posenc_status penc_plan_judge(posenc_conversion *made, posenc_error *erro
 
 /* ---- The whole ---- */
 
+/* Adapters have nothing but LoRA's parts. */
+static void penc_plan_speak_of_base(posenc_conversion *made) {
+    for (size_t i = 0; i < made->moves.count; i++) {
+        if (strncmp(made->moves.list[i].what, "LoRA", 4) != 0)
+            return;
+    }
+    penc_conversion_remark(made, "adapter", 0,
+                           "an adapter fits a model whose rows are in the same order: it is to be "
+                           "converted too");
+}
+
 static posenc_status penc_plan_with_model(posenc_conversion *made, const posenc_model *model,
                                           const posenc_attention_shape *read, posenc_error *error) {
     posenc_status status = penc_conversion_read_records(made, error);
@@ -305,6 +339,7 @@ static posenc_status penc_plan_with_model(posenc_conversion *made, const posenc_
     if (status)
         return status;
     penc_conversion_name_readers(made, model);
+    penc_plan_speak_of_base(made);
     if (!made->facts.records && !made->facts.recorded)
         penc_conversion_remark(made, "no-record", 1,
                                "llama2.c files have no room for a record: nothing will tell that "
@@ -315,20 +350,17 @@ static posenc_status penc_plan_with_model(posenc_conversion *made, const posenc_
 
 static posenc_status penc_plan(posenc_conversion *made, const char *path, posenc_error *error) {
     posenc_attention_shape read = POSENC_ATTENTION_SHAPE_INIT;
-    posenc_checkpoint_facts facts;
     posenc_model *model = NULL;
     posenc_status status = penc_plan_open(made, path, error);
     if (!status)
-        status = posenc_attention_shape_read(path, &read, &facts, error);
+        status = penc_plan_read(made, path, &read, error);
     if (status)
         return status;
-    memcpy(made->facts.format, facts.format, sizeof facts.format);
-    memcpy(made->facts.model_type, facts.model_type, sizeof facts.model_type);
-    made->facts.implied = facts.implied;
     made->facts.to = made->options.to;
     made->facts.files = penc_conversion_files(made);
     made->facts.tensors = penc_tensor_set_count(made->set);
-    status = penc_plan_model(made, &model, error);
+    if (penc_plan_config(made))
+        status = posenc_model_open(penc_plan_config(made), &model, error);
     if (!status)
         status = penc_plan_with_model(made, model, &read, error);
     posenc_model_free(model);
@@ -379,6 +411,7 @@ void posenc_conversion_free(posenc_conversion *conversion) {
     penc_layer_shapes_free(&conversion->shapes);
     penc_tensor_set_close(conversion->set);
     penc_model_path_free(&conversion->path);
+    free(conversion->base);
     penc_arena_free(&conversion->arena);
     free(conversion->moves.list);
     free(conversion);

@@ -79,7 +79,6 @@ posenc_status penc_layer_shapes_fill(const posenc_model *model, const posenc_att
                                      penc_layer_shapes *shapes, posenc_error *error) {
     memset(shapes, 0, sizeof *shapes);
     posenc_status status = POSENC_OK;
-    shapes->from_config = model && !given->heads && !given->head_dim;
     if (model)
         status = penc_shapes_of_model(model, given, shapes, error);
     if (!status && !shapes->count) { /* nothing rotates, but the caller insists */

@@ -13,8 +13,8 @@ typedef struct penc_layer_shapes {
     size_t count;
     unsigned char *
         of_layer; /* number of its shape, PENC_MAX_SHAPES where the layer does not rotate; NULL: all 0 */
-    size_t layers;   /* behind them the first shape holds */
-    int from_config; /* heads and head_dim are what a configuration says, not the caller */
+    size_t layers; /* behind them the first shape holds */
+    int trusted; /* heads and head_dim are what a configuration or a record says, not the caller alone */
 } penc_layer_shapes;
 
 /* The shape of a layer; NULL: it does not rotate. */

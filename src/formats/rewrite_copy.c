@@ -33,7 +33,7 @@ static int penc_rewrite_write_back(penc_rewriter *rewriter) {
 posenc_status penc_rewrite_advance(penc_rewriter *rewriter, uint64_t bytes) {
     const penc_rewrite_progress *progress = rewriter->progress;
     rewriter->place += bytes;
-    if (rewriter->place - rewriter->written_back >= PENC_REWRITE_STEP) {
+    if (rewriter->place - rewriter->written_back >= PENC_REWRITE_WRITE_BACK) {
         int os_error = penc_rewrite_write_back(rewriter);
         if (os_error)
             return penc_rewrite_fail(rewriter, os_error);
@@ -96,11 +96,19 @@ static posenc_status penc_rewrite_by_memory(penc_rewriter *rewriter, uint64_t pl
     return status ? status : penc_rewrite_parts(rewriter, 1);
 }
 
+/* How much to copy at once: up to the next multiple of PENC_REWRITE_STEP in the new file, but first to the next page,
+ * since file systems share whole pages only. */
+static uint64_t penc_rewrite_step(const penc_rewriter *rewriter, uint64_t bytes) {
+    uint64_t unit = rewriter->place % PENC_REWRITE_PAGE ? PENC_REWRITE_PAGE : PENC_REWRITE_STEP;
+    uint64_t step = unit - rewriter->place % unit;
+    return step < bytes ? step : bytes;
+}
+
 /* Bytes that are no hole. */
 static posenc_status penc_rewrite_data(penc_rewriter *rewriter, uint64_t place, uint64_t bytes) {
     posenc_status status = POSENC_OK;
     while (bytes && !status) {
-        uint64_t step = bytes < PENC_REWRITE_STEP ? bytes : PENC_REWRITE_STEP;
+        uint64_t step = penc_rewrite_step(rewriter, bytes);
         uint64_t moved = penc_rewrite_by_kernel(rewriter, place, step);
         if (moved)
             status = penc_rewrite_advance(rewriter, moved);

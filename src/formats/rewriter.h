@@ -8,8 +8,10 @@
 #include <sys/uio.h>
 
 enum {
-    PENC_REWRITE_STEP =
-        8 << 20, /* what the kernel is asked to copy at once, and begins to write back */
+    PENC_REWRITE_STEP = 8 << 20, /* what the kernel is asked to copy at once */
+    /* When the disk is told to begin. Each time may wait for the file system's journal, so not too often. */
+    PENC_REWRITE_WRITE_BACK = 32 << 20,
+    PENC_REWRITE_PAGE = 4096,
     PENC_REWRITE_WINDOW = 8 << 20, /* memory for rows: whole heads of most models */
     PENC_REWRITE_BUFFER =
         1 << 20, /* the part of it for bytes that the kernel cannot copy: stays in cache */

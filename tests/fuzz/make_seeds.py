@@ -52,6 +52,24 @@ def seeds_of_safetensors():
     yield files.safetensors([("four", "F4", [4], bytes(2)), ("six", "F6_E2M3", [4], bytes(3))])
 
 
+def seeds_of_convert():
+    """Two heads of 4 channels, one of k."""
+    record = "half heads=2 kv_heads=1 head_dim=4 rotary_start=0 rotary_dim=4 tensors=2"
+    pair = [("a.0.attn_q.weight", "F32", [8, 1], bytes(range(32))), ("a.0.attn_k.weight", "F16", [4, 1], bytes(range(8)))]
+    for metadata in None, {}, {"format": "pt"}, {"posenc.pairing": record}, {"x": "y", "posenc.pairing": record}:
+        yield files.safetensors(pair, metadata)
+    yield files.safetensors([*pair, ("a.0.attn_q.bias", "F8_E4M3", [8], bytes(range(8))), ("a.0.attn_q_norm.weight", "F32", [4], bytes(16)),
+                             ("a.0.attn_k.weight_scale", "F32", [4, 1], bytes(16)), ("a.0.attn_q.lora_b", "F16", [1, 8], bytes(16))])
+    yield files.safetensors([("h.1.self_attn.qkv_proj.weight", "BF16", [16, 1], bytes(range(32))),
+                             ("h.1.self_attn.qkv_proj.weight_scale_inv", "F32", [4, 1], bytes(16))])
+    keys = [("general.architecture", "string", "llama"), ("general.alignment", "uint32", 32)]
+    tensors = [("blk.0.attn_q.weight", [8, 32], 8, bytes(8 * 34)), ("blk.0.attn_k.weight", [4, 32], 8, bytes(4 * 34))]
+    for version in 1, 2, 3:
+        yield files.gguf(version, version == 2, keys, tensors)
+    yield files.gguf(3, False, [*keys, ("posenc.pairing", "string", record + " " * (-(34 + len(record)) % 32))], tensors)
+    yield files.llama2c(8, 6, 1, 2, 1, 5, 3)
+
+
 def seeds_of_index():
     yield b'{"metadata":{"total_size":4},"weight_map":{"a":"a.safetensors","b":"b.safetensors"}}'
     yield b'{"weight_map":{"b":"b.safetensors"}}'
