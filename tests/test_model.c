@@ -574,6 +574,42 @@ static void facts_of_a_still_pair(void **state) {
     posenc_frequencies_destroy(frequencies);
 }
 
+/* The first position below `most` where an angle formed in float32 moves cos or sin by more than `limit`; -1. */
+static int64_t first_visible(double inv_freq, double limit, int64_t most) {
+    for (int64_t position = 0; position < most; position++) {
+        double exact = (double)position * inv_freq;
+        double rounded = (double)((float)position * (float)inv_freq);
+        if (fabs(cos(exact) - cos(rounded)) > limit || fabs(sin(exact) - sin(rounded)) > limit)
+            return position;
+    }
+    return -1;
+}
+
+static void float32_angles_show_where_they_do(void **state) {
+    (void)state;
+    static const double inv_freq[] = {0.1, 0.75, 1.0 / 3.0};
+    for (size_t i = 0; i < COUNT_OF(inv_freq); i++) {
+        posenc_scaling custom = {.size = sizeof custom,
+                                 .type = POSENC_SCALING_CUSTOM,
+                                 .inv_freq = &inv_freq[i],
+                                 .inv_freq_dtype = POSENC_F64,
+                                 .inv_freq_count = 1};
+        posenc_layer_type type = {.kind = POSENC_ENCODING_ROPE};
+        posenc_frequencies *frequencies;
+        posenc_layer_facts facts = POSENC_LAYER_FACTS_INIT;
+        posenc_error error;
+        type.spec = (posenc_spec){.size = sizeof type.spec, .head_dim = 2, .scaling = &custom};
+        assert_int_equal(posenc_frequencies_create(&type.spec, 1, &frequencies, NULL, &error),
+                         POSENC_OK);
+        assert_int_equal(posenc_layer_facts_of(&type, frequencies, &facts, &error), POSENC_OK);
+        assert_int_equal(facts.float32_visible_in_f16,
+                         first_visible(inv_freq[i], 0x1p-12, POSENC_FACTS_LAST_POSITION));
+        assert_int_equal(facts.float32_visible_in_bf16,
+                         first_visible(inv_freq[i], 0x1p-9, POSENC_FACTS_LAST_POSITION));
+        posenc_frequencies_destroy(frequencies);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(layers_by_pattern_and_by_list),
@@ -589,6 +625,7 @@ int main(void) {
         cmocka_unit_test(pairs_alternate_between_rows_and_columns),
         cmocka_unit_test(facts_of_two_pairs),
         cmocka_unit_test(facts_of_a_still_pair),
+        cmocka_unit_test(float32_angles_show_where_they_do),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

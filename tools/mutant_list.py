@@ -565,6 +565,9 @@ MUTANTS = [
      "axes->exponents = POSENC_EXPONENTS_OWN;"),
     ("turns within the extended length", "src/model/layer_facts.c", "? scaling->original_max_positions", "? type->spec.max_positions"),
     ("still pairs turn", "src/model/layer_facts.c", "facts->pairs_still++;\n            continue;", "continue;"),
+    ("restarts count from the first sequence", "src/diagnosis/hypothesis.c", "position -= first;",
+     "position -= (double)o->positions[0];"),
+    ("every sequence has the first one's positions", "src/diagnosis/hypothesis.c", "(ptrdiff_t)batch * observation->batch_stride;", "0;"),
     ("float32 shows a position late", "src/model/layer_facts.c", "facts->float32_visible_in_f16 = first + i;",
-     "facts->float32_visible_in_f16 = first + i + 40;"),
+     "facts->float32_visible_in_f16 = first + i + 1;"),
 ]

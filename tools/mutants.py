@@ -26,7 +26,7 @@ TESTS = ("base", "wide", "memory_map", "frequencies", "angles", "fast_rows", "ro
          "rotate_kernels", "rotate_laws", "rotate_refused", "rotate_rows", "rotate_output",
          "rotate_all", "head_kernels", "norm_rotate", "query_scale", "cache_append", "cache_shift",
          "cache_refused", "table", "sinusoidal", "alibi", "gguf", "gguf_refused", "json", "safetensors", "tensor_set",
-         "model_path", "entry_list", "file_kind", "model", "model_gguf", "model_warnings")
+         "model_path", "entry_list", "file_kind", "model", "model_gguf", "model_warnings", "diagnosis")
 # The test that notices most mutants of some files runs first; the others follow, quick ones before slow.
 FIRST = {"src/absolute": "sinusoidal", "src/angles": "angles", "src/bias": "alibi",
          "src/frequencies": "frequencies", "src/kernels/bias": "alibi", "src/kernels/sincos": "fast_rows",
@@ -42,7 +42,8 @@ FIRST = {"src/absolute": "sinusoidal", "src/angles": "angles", "src/bias": "alib
          "src/formats/tensor": "gguf", "src/formats/entry": "entry_list", "src/formats/input": "gguf",
          "src/formats/gguf_split": "tensor_set", "src/formats/safetensors_index": "tensor_set",
          "src/formats/tensor_set": "tensor_set", "src/formats/llama2c": "tensor_set",
-         "src/formats/model": "model_path", "src/formats/file_kind": "file_kind", "src/model": "model"}
+         "src/formats/model": "model_path", "src/formats/file_kind": "file_kind", "src/model": "model",
+         "src/diagnosis": "diagnosis"}
 # Kernels of other CPU levels than this machine's best run under POSENC_CPU; a mutant of a level that the machine
 # lacks is skipped by name.
 LEVELS = {"src/kernels/rotate_avx2": "avx2", "src/kernels/rotate_vector": "avx2",

@@ -30,8 +30,8 @@ def diagnose(before, after, spec, positions, *, axes=None, mode="exact", inverse
     """What a rotation did to an array, by name: whether `after` is `before` rotated as `spec` means, and if not, why.
 
     before, after: arrays of one shape (NumPy, PyTorch on the CPU, DLPack), dtypes may differ.
-    spec: posenc.RopeSpec, what should have been computed. positions: (tokens,) integers, with several axes
-        (axes, tokens). axes, mode, inverse, backward, seq_len: as for posenc.rotate and posenc.rotation.
+    spec: posenc.RopeSpec, what should have been computed. positions: (tokens,) integers, or (batch, tokens) where
+        sequences have their own; with several axes (axes, tokens) or (axes, batch, tokens). axes, mode, inverse, backward, seq_len: as for posenc.rotate and posenc.rotation.
 
     Faults are tried, one and two at a time; one is named only if it gives `after` within the rounding noise of its
     dtype. Several explanations: these numbers cannot tell them apart.

@@ -52,6 +52,22 @@ def test_faults_have_names(tmp_path, cause, fault, value):
     assert found == {key: page[key] for key in found}
 
 
+def test_sequences_with_positions_of_their_own():
+    own = np.stack([POSITIONS, np.arange(12)])
+    after = np.stack([turned(X[0], positions=own[0]), turned(X[1], positions=own[1])])
+    assert posenc.diagnose(X, after, SPEC, own)["verdict"] == "agrees"
+    assert posenc.diagnose(X, after, SPEC, POSITIONS)["verdict"] == "unexplained"
+    found = posenc.diagnose(X, turned(X), SPEC, own)
+    assert names(found) == [["positions_of_first"]] and found["worst"]["batch"] == 1
+    assert found["worst"]["position"] == found["worst"]["token"]  # the second sequence's
+    grid = posenc.RopeSpec(64, base=500000.0, axes=posenc.Axes(3, sections=(8, 12, 12)))
+    assert posenc.diagnose(X, after, grid, np.stack([own] * 3))["verdict"] == "agrees"
+    assert posenc.diagnose(X, turned(X), grid, np.stack([POSITIONS] * 3))["verdict"] == "agrees"
+    for shape in ((3, 12), (2, 11), (2, 2, 12), (24,)):
+        refused(ValueError, "positions|12 tokens", posenc.diagnose, X, after, SPEC, np.zeros(shape, np.int64))
+    refused(ValueError, "positions|3 axes", posenc.diagnose, X, after, grid, own)
+
+
 def test_what_has_no_name():
     found = posenc.diagnose(X, np.random.default_rng(1).permuted(X, axis=-1), SPEC, POSITIONS)
     assert found["verdict"] == "unexplained" and not found["explanations"]
