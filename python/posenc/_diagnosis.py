@@ -112,7 +112,7 @@ def compare(a, b, *, positions=None, layer_type=None, layer_type_b=None, seq_len
         {'head_dim': 128, 'base': 500000.0, 'pairing': 'half', 'scaling': {...}}, or a .json file of it; or what an
         implementation has: (cos, sin) arrays (positions, width), one array with both, inverse frequencies (pairs,),
         or a .npy, .npz or .safetensors file of them. Layouts are found out (docs/compare.md).
-    positions: (n,) integers, those of a table's rows; None: a table's rows are 0, 1, 2, ...; without tables 0 ... 4095
+    positions: (n,) integers, those of a table's rows, or (axes, n), as images have; None: a table's rows are 0, 1, 2, ...; without tables 0 ... 4095
         and far ones up to 1048575.
     layer_type, layer_type_b: of models; b's where it differs. seq_len: for scalings dynamic and longrope; None: a
         model's own maximum. mode, mode_b: how angles of specs and models are formed, 'exact' or 'float32'; b's
@@ -132,6 +132,6 @@ def compare(a, b, *, positions=None, layer_type=None, layer_type_b=None, seq_len
         rows = min((side.rows for side in (first, second) if side.rows), default=0)
         positions = np.arange(rows) if rows else np.concatenate([np.arange(4096), FAR])
     positions = integers(positions, "positions", np.int64)
-    if positions.ndim != 1:
-        raise ValueError(f"positions has shape {positions.shape} but must have one axis")
+    if positions.ndim not in (1, 2):
+        raise ValueError(f"positions has shape {positions.shape} but must be (n,) or (axes, n)")
     return _core.compare(first, second, positions)

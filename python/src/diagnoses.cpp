@@ -223,11 +223,20 @@ nb::dict compare(const side &a, const side &b, nb::handle positions_given) {
     posenc_comparison result;
     posenc_error error;
     posenc_status status;
+    size_t of_a = posenc_side_axes(a.made.get()), of_b = posenc_side_axes(b.made.get());
+    size_t axes = of_a > of_b ? of_a : of_b;
+    if (positions.rank == 2 && static_cast<size_t>(positions.shape[0]) != axes)
+        throw nb::value_error(("positions has " + std::to_string(positions.shape[0]) +
+                               " lists but a has " + std::to_string(of_a) + " axes and b " +
+                               std::to_string(of_b))
+                                  .c_str());
+    size_t count = static_cast<size_t>(positions.shape[positions.rank - 1]);
+    ptrdiff_t axis_stride = positions.rank == 2 ? static_cast<ptrdiff_t>(count) : 0;
     {
         nb::gil_scoped_release without;
         status =
             posenc_compare(a.made.get(), b.made.get(), static_cast<const int64_t *>(positions.data),
-                           positions.count(), &result, &error);
+                           axis_stride, count, &result, &error);
     }
     check(status, error);
     return comparison_dict(result);
