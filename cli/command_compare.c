@@ -14,7 +14,8 @@
 static const cli_option options[] = {
     {"positions", "LIST",
      CLI_POSITIONS_HELP
-     ";\nof a table's rows (0, 1, 2, ...); without tables\n0 ... 4095 and far ones up to 1048575"},
+     ";\nof a table's rows (0, 1, 2, ...); without tables\n0 ... 4095 and far ones up to 1048575;\n"
+     "LIST;LIST;... one for each axis"},
     {"layer-type", "T", "of models: which layers (posenc inspect lists them)"},
     {"layer-type-b", "T", "the same of B, where it differs"},
     {"seq-len", "N", "of models: context length, for dynamic and longrope\n(the model's maximum)"},
@@ -25,8 +26,9 @@ typedef struct compare_job {
     const cli_arguments *arguments;
     posenc_side *side[2];
     posenc_model *model[2]; /* NULL: no model file */
-    int64_t *positions;
+    int64_t *positions;     /* one axis behind the other */
     size_t count;
+    ptrdiff_t axis_stride; /* 0: every axis has the same */
     posenc_comparison result;
 } compare_job;
 
@@ -64,6 +66,27 @@ static int default_positions(compare_job *job) {
     return CLI_DONE;
 }
 
+/* As many lists as there are axes, or one for all. */
+static int fill_positions(compare_job *job, const position_list *list) {
+    size_t a = posenc_side_axes(job->side[0]), b = posenc_side_axes(job->side[1]), lists = 0;
+    size_t axes = a > b ? a : b;
+    for (const position_list *at = list; at; at = at->next)
+        lists++;
+    if (lists > 1 && lists != axes)
+        return cli_fail(job->arguments, "--positions has %zu lists but A has %zu axes and B %zu",
+                        lists, a, b);
+    if (list->count > SIZE_MAX / sizeof *job->positions / 2 / lists)
+        return cli_fail(job->arguments, "--positions has too many positions");
+    job->count = (size_t)list->count;
+    job->axis_stride = lists > 1 ? (ptrdiff_t)job->count : 0;
+    job->positions = malloc(lists * job->count * sizeof *job->positions + 1);
+    if (!job->positions)
+        return cli_fail(job->arguments, "no memory for %zu positions", job->count);
+    for (size_t i = 0; i < lists; i++, list = list->next)
+        position_list_integers(list, 0, job->count, job->positions + i * job->count);
+    return CLI_DONE;
+}
+
 static int get_positions(compare_job *job) {
     size_t a = posenc_side_rows(job->side[0]), b = posenc_side_rows(job->side[1]);
     size_t rows = a && b ? (a < b ? a : b) : a + b; /* 0: neither is a table */
@@ -71,26 +94,16 @@ static int get_positions(compare_job *job) {
         return default_positions(job);
     position_list list;
     int status = position_list_get(job->arguments, rows, 1, &list);
-    if (!status && list.next)
-        status = cli_fail(job->arguments, "--positions has several lists; compare takes one");
-    if (!status && list.count > SIZE_MAX / sizeof *job->positions / 2)
-        status = cli_fail(job->arguments, "--positions has too many positions");
-    if (!status) {
-        job->count = (size_t)list.count;
-        job->positions = malloc(job->count * sizeof *job->positions + 1);
-        if (!job->positions)
-            status = cli_fail(job->arguments, "no memory for %zu positions", job->count);
-    }
     if (!status)
-        position_list_integers(&list, 0, job->count, job->positions);
+        status = fill_positions(job, &list);
     position_list_free(&list);
     return status;
 }
 
 static int compare(compare_job *job) {
     posenc_error error;
-    if (posenc_compare(job->side[0], job->side[1], job->positions, job->count, &job->result,
-                       &error))
+    if (posenc_compare(job->side[0], job->side[1], job->positions, job->axis_stride, job->count,
+                       &job->result, &error))
         return cli_fail_error(job->arguments, NULL, &error);
     return job->result.agreement == POSENC_AGREEMENT_EQUAL ? CLI_DONE : CLI_NO;
 }
@@ -163,7 +176,8 @@ static void report_structure(const posenc_comparison *result) {
     if (result->slices_differ)
         printf("other channels of the head rotate\n");
     if (result->axes_differ)
-        printf("pairs follow other position axes: equal for text at most, not for images\n");
+        printf(
+            "pairs follow other position axes: equal for text at most, not for images in general\n");
     if (result->pairing_differs)
         printf("channels are paired differently: half and interleaved\n");
     if (result->halves_differ)
@@ -223,7 +237,8 @@ const cli_command command_compare = {
     "0, 1, 2, ... or of --positions. Exit status 0: equal, 1: not (equivalent included).\n\n"
     "  posenc compare '{\"head_dim\": 64, \"base\": 1e6}' tables.npz\n"
     "  posenc compare models/Llama-3.1-8B models/Llama-3.1-8B.gguf\n"
-    "  posenc compare old.json new.json --positions 0:100000",
+    "  posenc compare old.json new.json --positions 0:100000\n"
+    "  posenc compare vl-a.json vl-b.json --positions '7,7,7,8;7,7,8,8;7,8,7,8'",
     options,
     NULL,
     run};

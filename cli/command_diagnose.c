@@ -10,12 +10,14 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static const cli_option options[] = {
     {"before", "Q.npy", "the array before the rotation; required"},
     {"after", "Q_ROT.npy", "the array after it, of the same shape; required"},
     {"positions", "LIST",
-     CLI_POSITIONS_HELP ";\none for each token (0 ... tokens-1); LIST;LIST;... one\nfor each axis"},
+     CLI_POSITIONS_HELP
+     ";\none for each token (0 ... tokens-1); LIST;LIST;... one\nfor each axis; LIST/LIST/... one for each sequence"},
     {"axes", "A,B,...",
      "the arrays' axes in order, of batch, tokens, heads,\n"
      "head_dim (the last two are tokens, head_dim, all\n"
@@ -36,9 +38,11 @@ typedef struct diagnose_array {
 typedef struct diagnose_job {
     const cli_arguments *arguments;
     diagnose_array before, after;
-    position_list list;
+    position_list *lists;
+    size_t sequences; /* that have positions of their own; 1: all have the same */
     spec_choice choice;
-    int64_t *positions;
+    int64_t *positions; /* of sequence s: from s * stride on, one axis behind the other */
+    size_t stride;
     posenc_diagnosis diagnosis;
 } diagnose_job;
 
@@ -87,27 +91,58 @@ static int read_array(const cli_arguments *arguments, const char *option, diagno
     return status ? status : make_tensor(arguments, array);
 }
 
-static int get_job(diagnose_job *job) {
+/* The longest of the lists: the sequence length that they stand for. */
+static uint64_t length_of(const diagnose_job *job) {
+    uint64_t longest = 1;
+    for (size_t i = 0; i < job->sequences; i++) {
+        uint64_t length = position_list_length(&job->lists[i]);
+        longest = length > longest ? length : longest;
+    }
+    return longest;
+}
+
+static int fill_positions(diagnose_job *job, size_t tokens) {
+    size_t axes = posenc_frequencies_spec(job->choice.frequencies)->axes->count;
+    job->stride = axes * tokens;
+    job->positions = calloc(job->sequences * job->stride, sizeof *job->positions);
+    if (!job->positions)
+        return cli_fail(job->arguments, "no memory for %zu positions", tokens);
+    for (size_t i = 0; i < job->sequences; i++) {
+        int64_t *part =
+            spec_choice_positions(job->arguments, &job->choice, &job->lists[i], 0, tokens);
+        if (!part)
+            return CLI_BAD_USAGE;
+        memcpy(job->positions + i * job->stride, part, job->stride * sizeof *part);
+        free(part);
+    }
+    return CLI_DONE;
+}
+
+/* The spec, and a position for each token. */
+static int get_positions(diagnose_job *job) {
     const cli_arguments *arguments = job->arguments;
-    int status = read_array(arguments, "before", &job->before);
+    const size_t *shape = job->before.tensor.shape;
+    size_t tokens = shape[POSENC_AXIS_TOKENS];
+    job->sequences = shape[POSENC_AXIS_BATCH];
+    job->lists = position_lists_get(arguments, tokens, &job->sequences);
+    if (!job->lists)
+        return CLI_BAD_USAGE;
+    if (job->lists[0].count != tokens)
+        return cli_fail(arguments,
+                        "--positions has %" PRIu64 " positions but the array has %zu tokens",
+                        job->lists[0].count, tokens);
+    int status =
+        spec_choice_get(arguments, shape[POSENC_AXIS_HEAD_DIM], length_of(job), &job->choice);
+    for (size_t i = 0; !status && i < job->sequences; i++)
+        status = spec_choice_check_positions(arguments, &job->choice, &job->lists[i]);
+    return status ? status : fill_positions(job, tokens);
+}
+
+static int get_job(diagnose_job *job) {
+    int status = read_array(job->arguments, "before", &job->before);
     if (!status)
-        status = read_array(arguments, "after", &job->after);
-    size_t tokens = job->before.tensor.shape[POSENC_AXIS_TOKENS];
-    if (!status)
-        status = position_list_get(arguments, tokens, 1, &job->list);
-    if (!status && job->list.count != tokens)
-        status = cli_fail(arguments,
-                          "--positions has %" PRIu64 " positions but the array has %zu tokens",
-                          job->list.count, tokens);
-    if (!status)
-        status = spec_choice_get(arguments, job->before.tensor.shape[POSENC_AXIS_HEAD_DIM],
-                                 position_list_length(&job->list), &job->choice);
-    if (!status)
-        status = spec_choice_check_positions(arguments, &job->choice, &job->list);
-    if (status)
-        return status;
-    job->positions = spec_choice_positions(arguments, &job->choice, &job->list, 0, tokens);
-    return job->positions ? CLI_DONE : CLI_BAD_USAGE;
+        status = read_array(job->arguments, "after", &job->after);
+    return status ? status : get_positions(job);
 }
 
 static int diagnose(diagnose_job *job) {
@@ -118,6 +153,8 @@ static int diagnose(diagnose_job *job) {
     seen.mode = job->choice.mode;
     seen.direction = cli_value(job->arguments, "inverse") ? POSENC_INVERSE : POSENC_FORWARD;
     seen.positions = job->positions;
+    seen.axis_stride = (ptrdiff_t)job->before.tensor.shape[POSENC_AXIS_TOKENS];
+    seen.batch_stride = job->sequences > 1 ? (ptrdiff_t)job->stride : 0;
     seen.before_tensor = &job->before.tensor;
     seen.after_tensor = &job->after.tensor;
     seen.before = job->before.data;
@@ -125,6 +162,13 @@ static int diagnose(diagnose_job *job) {
     if (posenc_diagnose(&seen, &job->diagnosis, &error))
         return cli_fail_error(job->arguments, NULL, &error);
     return job->diagnosis.verdict == POSENC_VERDICT_AGREES ? CLI_DONE : CLI_NO;
+}
+
+/* On the first axis, where it is furthest off. */
+static int64_t position_at(const diagnose_job *job) {
+    const size_t *place = job->diagnosis.place;
+    size_t sequence = job->sequences > 1 ? place[POSENC_AXIS_BATCH] : 0;
+    return job->positions[sequence * job->stride + place[POSENC_AXIS_TOKENS]];
 }
 
 static void report_json(const diagnose_job *job) {
@@ -142,7 +186,7 @@ static void report_json(const diagnose_job *job) {
     json_open("worst", '{');
     for (size_t i = 0; i < POSENC_AXES; i++)
         json_integer(places[i], (int64_t)found->place[i]);
-    json_integer("position", job->positions[found->place[POSENC_AXIS_TOKENS]]);
+    json_integer("position", position_at(job));
     json_number("error", found->worst_error);
     json_number("allowed", found->allowed);
     json_close();
@@ -176,8 +220,8 @@ static void report_text(const diagnose_job *job) {
                "), head %zu, channel %zu: off by "
                "%.3g, where %.3g is allowed\n",
                found->differing, found->compared, dtype, found->place[0], found->place[1],
-               job->positions[found->place[1]], found->place[2], found->place[3],
-               found->worst_error, found->allowed);
+               position_at(job), found->place[2], found->place[3], found->worst_error,
+               found->allowed);
         report_measured(found);
         causes_to_text(found->explanations, found->explanation_count);
         if (!found->explanation_count)
@@ -221,7 +265,7 @@ static int run(const cli_arguments *arguments) {
     free(job.before.data);
     free(job.after.data);
     free(job.positions);
-    position_list_free(&job.list);
+    position_lists_free(job.lists, job.sequences);
     spec_choice_free(&job.choice);
     return status;
 }

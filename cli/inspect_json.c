@@ -175,10 +175,7 @@ static void put_text(const char *key, const char *text) {
         json_null(key);
 }
 
-void inspect_print_json(const char *path, const posenc_model *model) {
-    json_open(NULL, '{');
-    json_string("path", path);
-    json_string("format", posenc_model_format(model));
+static void put_model(const posenc_model *model) {
     json_string("model_type", posenc_model_type(model));
     put_text("rule", posenc_model_rule(model));
     put_text("remark", posenc_model_remark(model));
@@ -186,6 +183,26 @@ void inspect_print_json(const char *path, const posenc_model *model) {
     json_open("layer_types", '[');
     for (size_t i = 0; i < posenc_model_layer_type_count(model); i++)
         put_type(posenc_model_layer_type(model, i));
+    json_close();
+}
+
+static void put_part(const posenc_model_part *part) {
+    json_open(NULL, '{');
+    json_string("name", part->name);
+    put_text("unread", part->unread);
+    if (part->model)
+        put_model(part->model);
+    json_close();
+}
+
+void inspect_print_json(const char *path, const posenc_model *model) {
+    json_open(NULL, '{');
+    json_string("path", path);
+    json_string("format", posenc_model_format(model));
+    put_model(model);
+    json_open("parts", '[');
+    for (size_t i = 0; i < posenc_model_part_count(model); i++)
+        put_part(posenc_model_part_at(model, i));
     json_close();
     json_open("warnings", '[');
     for (size_t i = 0; i < posenc_model_warning_count(model); i++)

@@ -152,7 +152,7 @@ static void put_values(const posenc_layer_type *type) {
     }
 }
 
-static void put_type(const posenc_layer_type *type, int alone) {
+static void put_type(const posenc_layer_type *type, int alone, int with_sources) {
     const char *kind = posenc_encoding_name(type->kind);
     if (alone)
         printf("%s\n", kind);
@@ -165,18 +165,17 @@ static void put_type(const posenc_layer_type *type, int alone) {
         put_facts(type, frequencies, &facts);
     if (type->invalid)
         put_line("no valid spec", type->invalid);
-    if (type->value_count)
+    if (type->value_count && with_sources) {
         printf("  where it is from:\n");
-    put_values(type);
+        put_values(type);
+    }
     posenc_frequencies_destroy(frequencies);
     putchar('\n');
 }
 
-void inspect_print_page(const char *path, const posenc_model *model) {
-    size_t types = posenc_model_layer_type_count(model);
+static void put_head_line(const posenc_model *model) {
     const char *rule = posenc_model_rule(model), *type = posenc_model_type(model);
-    printf("%s\n%s %s", path,
-           strcmp(posenc_model_format(model), "gguf") == 0 ? "architecture" : "model type",
+    printf("%s %s", strcmp(posenc_model_format(model), "gguf") == 0 ? "architecture" : "model type",
            *type ? type : "not given");
     if (posenc_model_layer_count(model))
         printf(", %zu layers", posenc_model_layer_count(model));
@@ -188,16 +187,42 @@ void inspect_print_page(const char *path, const posenc_model *model) {
     if (posenc_model_remark(model))
         put_wrapped(posenc_model_remark(model), 0, 0);
     printf("\n");
+}
+
+static void put_types(const posenc_model *model, int with_sources) {
+    size_t types = posenc_model_layer_type_count(model);
     for (size_t i = 0; i < types; i++)
-        put_type(posenc_model_layer_type(model, i), types == 1);
-    for (size_t i = 0; i < posenc_model_warning_count(model); i++) {
-        const posenc_model_warning *warning = posenc_model_warning_at(model, i);
-        printf("warning %s", warning->code);
-        if (warning->layer_type && types > 1)
-            printf(" (%s)", warning->layer_type);
-        printf("\n  ");
-        put_wrapped(warning->message, 2, 2);
-        printf("  ");
-        put_wrapped(warning->fix, 2, 2);
+        put_type(posenc_model_layer_type(model, i), types == 1, with_sources);
+}
+
+static void put_warning(const posenc_model_warning *warning, size_t types) {
+    printf("warning %s", warning->code);
+    if (warning->layer_type && types > 1)
+        printf(" (%s)", warning->layer_type);
+    printf("\n  ");
+    put_wrapped(warning->message, 2, 2);
+    printf("  ");
+    put_wrapped(warning->fix, 2, 2);
+}
+
+static void put_part(const posenc_model_part *part) {
+    if (part->model) {
+        printf("%s: ", part->name);
+        put_head_line(part->model);
+        put_types(part->model, 0);
+    } else {
+        int at = printf("%s: not read:", part->name);
+        put_wrapped(part->unread, at, 2);
+        putchar('\n');
     }
+}
+
+void inspect_print_page(const char *path, const posenc_model *model) {
+    printf("%s\n", path);
+    put_head_line(model);
+    put_types(model, 1);
+    for (size_t i = 0; i < posenc_model_part_count(model); i++)
+        put_part(posenc_model_part_at(model, i));
+    for (size_t i = 0; i < posenc_model_warning_count(model); i++)
+        put_warning(posenc_model_warning_at(model, i), posenc_model_layer_type_count(model));
 }

@@ -101,46 +101,82 @@ static int parse_list(const cli_arguments *arguments, const char *text, const ch
     return status;
 }
 
-/* The lists of further axes, behind the first ';' at `text`. */
-static int parse_axes(const cli_arguments *arguments, const char *text, int whole,
+/* The lists of all axes in [text, end), separated by ';'. */
+static int parse_axes(const cli_arguments *arguments, const char *text, const char *end, int whole,
                       position_list *first) {
     position_list *last = first;
-    int status = CLI_DONE;
-    while (!status && *text == ';') {
-        text++;
-        const char *end = text + strcspn(text, ";");
+    for (const char *at = text;;) {
+        const char *mark = memchr(at, ';', (size_t)(end - at)), *stop = mark ? mark : end;
+        int status = parse_list(arguments, at, stop, whole, last);
+        if (!status && last->count != first->count)
+            status = cli_fail(arguments, "--positions: the lists of all axes must be equally long");
+        if (status || !mark)
+            return status;
         last->next = calloc(1, sizeof *last->next);
         if (!last->next)
             return cli_fail(arguments, "no memory for positions");
         last = last->next;
-        status = parse_list(arguments, text, end, whole, last);
-        if (!status && last->count != first->count)
-            status = cli_fail(arguments, "--positions: the lists of all axes must be equally long");
-        text = end;
+        at = mark + 1;
     }
-    return status;
+}
+
+static int count_up(const cli_arguments *arguments, uint64_t count, position_list *list) {
+    int status = make_pieces(arguments, "", "", list);
+    if (status)
+        return status;
+    list->pieces[0] = (position_piece){0.0, 1.0, count};
+    list->piece_count = 1;
+    list->count = count;
+    return CLI_DONE;
 }
 
 int position_list_get(const cli_arguments *arguments, uint64_t default_count, int whole,
                       position_list *list) {
     const char *text = cli_value(arguments, "positions");
-    int status;
-    if (!text) {
-        status = make_pieces(arguments, "", "", list);
-        if (status)
-            return status;
-        list->pieces[0] = (position_piece){0.0, 1.0, default_count};
-        list->piece_count = 1;
-        list->count = default_count;
-        return CLI_DONE;
-    }
-    const char *end = text + strcspn(text, ";");
-    status = parse_list(arguments, text, end, whole, list);
-    if (!status)
-        status = parse_axes(arguments, end, whole, list);
+    if (!text)
+        return count_up(arguments, default_count, list);
+    *list = (position_list){0};
+    int status = parse_axes(arguments, text, text + strlen(text), whole, list);
     if (status)
         position_list_free(list);
     return status;
+}
+
+position_list *position_lists_get(const cli_arguments *arguments, uint64_t default_count,
+                                  size_t *count) {
+    const char *text = cli_value(arguments, "positions");
+    size_t given = 1;
+    for (const char *at = text; at && *at; at++)
+        given += *at == '/';
+    if (given != 1 && given != *count) {
+        cli_fail(arguments,
+                 "--positions has %zu lists separated by '/' but there are %zu sequences", given,
+                 *count);
+        return NULL;
+    }
+    *count = given;
+    position_list *lists = calloc(given, sizeof *lists);
+    int status = lists ? CLI_DONE : cli_fail(arguments, "no memory for positions");
+    if (!status && !text)
+        status = count_up(arguments, default_count, lists);
+    for (size_t i = 0; !status && text && i < given; i++) {
+        const char *end = text + strcspn(text, "/");
+        status = parse_axes(arguments, text, end, 1, &lists[i]);
+        if (!status && lists[i].count != lists[0].count)
+            status =
+                cli_fail(arguments, "--positions: the lists of all sequences must be equally long");
+        text = *end ? end + 1 : end;
+    }
+    if (!status)
+        return lists;
+    position_lists_free(lists, given);
+    return NULL;
+}
+
+void position_lists_free(position_list *lists, size_t count) {
+    for (size_t i = 0; lists && i < count; i++)
+        position_list_free(&lists[i]);
+    free(lists);
 }
 
 void position_list_free(position_list *list) {

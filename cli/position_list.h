@@ -26,6 +26,12 @@ typedef struct position_list {
  * whole numbers. Prints what is wrong. Free with position_list_free. */
 int position_list_get(const cli_arguments *arguments, uint64_t default_count, int whole,
                       position_list *list);
+
+/* The same of `count` sequences, separated by '/': an array of as many lists, or NULL after a message. A single one is
+ * for all of them: *count becomes 1. Free with position_lists_free. */
+position_list *position_lists_get(const cli_arguments *arguments, uint64_t default_count,
+                                  size_t *count);
+void position_lists_free(position_list *lists, size_t count);
 void position_list_free(position_list *list);
 
 /* The largest position of all axes plus 1, at least 1: the sequence length that a list stands for. */

@@ -53,6 +53,8 @@ def frequencies(encoding, faults):
 def planted_positions(positions, faults):
     """positions: [..., tokens]"""
     p = np.asarray(positions, float)
+    if "positions_of_first" in faults:
+        p = np.broadcast_to(p[:1], p.shape)
     if "constant_position" in faults:
         p = np.broadcast_to(p[..., :1], p.shape)
         if faults["constant_position"] is not True:

@@ -132,6 +132,38 @@ def test_differences_are_those_of_numpy():
             assert abs(found["error"] - off[rows].max()) < 1e-9, decade
 
 
+IMAGE = [[7, 7, 7, 7, 7, 11], [7, 7, 7, 8, 8, 11], [7, 8, 9, 7, 8, 11]]  # two rows of patches, then text
+IMAGE_WORDS = ("--positions", ";".join(",".join(map(str, axis)) for axis in IMAGE))
+
+
+def test_image_positions():
+    """Axes that differ are told apart by rows: where the first pair that follows another axis is, NumPy says too."""
+    chunked, interleaved = rope(128, axes=QWEN2_VL), rope(128, axes=QWEN3_VL)
+    for encoding in (chunked, interleaved):
+        assert compare(encoding, encoding, *IMAGE_WORDS)["verdict"] == "equal"
+    answer = compare(chunked, interleaved, *IMAGE_WORDS)
+    off = np.max([abs(x - y) for x, y in zip(cos_sin(chunked, IMAGE, {}), cos_sin(interleaved, IMAGE, {}))], axis=0)
+    assert answer["verdict"] == "different" and answer["axes_differ"]
+    assert abs(answer["largest"]["error"] - off.max()) < 1e-9
+    first = answer["beyond"]["f16"]
+    row = int(np.flatnonzero((off > ROUNDING["f16"]).any(axis=1))[0])
+    pair = int(np.flatnonzero(off[row] > ROUNDING["f16"])[0])
+    assert (first["position"], first["pair"]) == (IMAGE[0][row], pair), first
+    assert compare(chunked, {**chunked, "axes": {**chunked["axes"], "sections": [24, 16, 24]}}, *IMAGE_WORDS)["axes_differ"]
+    # What an implementation dumped of an image, one right and one with height and width exchanged.
+    for name, positions in (("right", IMAGE), ("exchanged", [IMAGE[0], IMAGE[2], IMAGE[1]])):
+        c, s = cos_sin(chunked, positions, {})
+        np.savez(HERE / f"{name}.npz", cos=np.concatenate([c, c], -1), sin=np.concatenate([s, s], -1))
+    assert compare(chunked, "right.npz", *IMAGE_WORDS)["verdict"] == "equal"
+    assert compare("right.npz", chunked, *IMAGE_WORDS)["verdict"] == "equal"
+    assert compare(chunked, "exchanged.npz", *IMAGE_WORDS)["verdict"] == "different"
+    turned = cos_sin(chunked, IMAGE, {"axes_reversed": True})
+    np.savez(HERE / "reversed.npz", cos=turned[0], sin=turned[1])
+    assert compare(chunked, "reversed.npz", *IMAGE_WORDS)["names"] == [["axes_reversed"]]
+    refused("--positions has 2 lists but A has 3 axes and B 3", json.dumps(chunked), json.dumps(chunked), "--positions", "1,2;3,4")
+    refused("--positions has 3 lists but A has 1 axes and B 1", json.dumps(PLAIN), json.dumps(PLAIN), *IMAGE_WORDS)
+
+
 # --- Dumps ----------------------------------------------------------------------------------------
 
 def narrowed(x, dtype):

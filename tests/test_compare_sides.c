@@ -28,13 +28,13 @@ static void a_spec_and_its_json_are_equal(void **state) {
     b = side_of("{\"head_dim\": 64, \"rotary_dim\": 32, \"scaling\": {\"rope_type\": \"linear\", "
                 "\"factor\": 4}}");
     assert_int_equal(posenc_side_rows(a), 0);
-    assert_int_equal(posenc_compare(a, b, positions, 4, &found, NULL), POSENC_OK);
+    assert_int_equal(posenc_compare(a, b, positions, 0, 4, &found, NULL), POSENC_OK);
     assert_int_equal(found.agreement, POSENC_AGREEMENT_EQUAL);
     assert_true(found.pairs_a == 16 && found.pairs_b == 16 && found.positions == 4);
     assert_true(found.largest.exists && found.largest.error == 0.0 && !found.beyond_f32.exists);
     posenc_side_free(b);
     b = side_of("{\"head_dim\": 64, \"rotary_dim\": 32}");
-    assert_int_equal(posenc_compare(a, b, positions, 4, &found, NULL), POSENC_OK);
+    assert_int_equal(posenc_compare(a, b, positions, 0, 4, &found, NULL), POSENC_OK);
     assert_int_equal(found.agreement, POSENC_AGREEMENT_DIFFERENT);
     assert_int_equal(found.explanation_count, 1);
     assert_string_equal(posenc_cause_name(found.explanations[0].cause[0]), "scaling_not_applied");
@@ -54,12 +54,12 @@ static void bad_calls_are_refused_by_name(void **state) {
 #define REFUSED(call, code, name)                                                                  \
     assert_int_equal(call, POSENC_##code);                                                         \
     assert_string_equal(error.argument, name)
-    REFUSED(posenc_compare(NULL, a, &position, 1, &found, &error), NULL_POINTER, "a");
-    REFUSED(posenc_compare(a, NULL, &position, 1, &found, &error), NULL_POINTER, "b");
-    REFUSED(posenc_compare(a, a, NULL, 1, &found, &error), NULL_POINTER, "positions");
-    REFUSED(posenc_compare(a, a, &position, 1, NULL, &error), NULL_POINTER, "comparison");
-    REFUSED(posenc_compare(a, a, &position, 0, &found, &error), OUT_OF_RANGE, "count");
-    REFUSED(posenc_compare(a, a, &far, 1, &found, &error), OUT_OF_RANGE, "positions");
+    REFUSED(posenc_compare(NULL, a, &position, 0, 1, &found, &error), NULL_POINTER, "a");
+    REFUSED(posenc_compare(a, NULL, &position, 0, 1, &found, &error), NULL_POINTER, "b");
+    REFUSED(posenc_compare(a, a, NULL, 0, 1, &found, &error), NULL_POINTER, "positions");
+    REFUSED(posenc_compare(a, a, &position, 0, 1, NULL, &error), NULL_POINTER, "comparison");
+    REFUSED(posenc_compare(a, a, &position, 0, 0, &found, &error), OUT_OF_RANGE, "count");
+    REFUSED(posenc_compare(a, a, &far, 0, 1, &found, &error), OUT_OF_RANGE, "positions");
     REFUSED(posenc_side_of_spec(NULL, 0, POSENC_MODE_EXACT, &made, &error), NULL_POINTER, "spec");
     REFUSED(posenc_side_of_spec(&spec, 0, (posenc_mode)5, &made, &error), OUT_OF_RANGE, "mode");
     REFUSED(posenc_side_of_spec(&spec, 0, POSENC_MODE_EXACT, NULL, &error), NULL_POINTER, "side");
@@ -76,8 +76,18 @@ static void bad_calls_are_refused_by_name(void **state) {
     assert_int_equal(posenc_side_open("no such file.npz", &made, NULL), POSENC_IO);
     assert_null(made);
     assert_int_equal(posenc_side_open("no such file.json", &made, NULL), POSENC_IO);
-    assert_int_equal(posenc_compare(NULL, a, &position, 1, &found, NULL), POSENC_NULL_POINTER);
+    assert_int_equal(posenc_compare(NULL, a, &position, 0, 1, &found, NULL), POSENC_NULL_POINTER);
     assert_int_equal(posenc_side_rows(NULL), 0);
+    assert_int_equal(posenc_side_axes(NULL), 0);
+    assert_int_equal(posenc_side_axes(a), 1);
+    posenc_side_free(a);
+    a = side_of(
+        "{\"head_dim\": 8, \"axes\": {\"count\": 2, \"order\": \"chunked\", \"sections\": [2, 2]}}");
+    int64_t two[] = {3, POSENC_MAX_POSITION + 1};
+    assert_int_equal(posenc_side_axes(a), 2);
+    assert_int_equal(posenc_compare(a, a, two, 0, 1, &found, &error), POSENC_OK);
+    assert_int_equal(posenc_compare(a, a, two, 1, 1, &found, &error), POSENC_OUT_OF_RANGE);
+    assert_string_equal(error.argument, "positions");
     posenc_side_free(a);
 }
 

@@ -48,11 +48,20 @@ def options(encoding, mode):
     return [str(word) for word in words]
 
 
+def has_lists(positions):
+    """One for each axis, or one for each sequence of the batch."""
+    return isinstance(positions[0], (list, tuple))
+
+
+def tokens_of(positions):
+    return len(positions[0]) if has_lists(positions) else len(positions)
+
+
 def diagnose(before, after, encoding, positions, *, dtype="f32", after_dtype=None, mode="exact", more=(), status=None):
     save(HERE / "before.npy", before, dtype)
     save(HERE / "after.npy", after, after_dtype or dtype)
-    lists = positions if "axes" in encoding else [positions]
-    text = ";".join(",".join(map(str, axis)) for axis in lists)
+    lists = positions if has_lists(positions) else [positions]
+    text = (";" if "axes" in encoding else "/").join(",".join(map(str, one)) for one in lists)
     done = subprocess.run([POSENC, "diagnose", "--before", "before.npy", "--after", "after.npy", "--json", "--axes",
                            "batch,tokens,heads,head_dim", f"--positions={text}", *options(encoding, mode), *more],
                           capture_output=True, text=True, timeout=300, cwd=HERE)
@@ -82,6 +91,8 @@ FAR = list(range(1000, 1012))
 MODELS = rope(128, base=1e6, axes=QWEN2_VL)
 GRID = [[50] * 6 + [53], [50, 50, 50, 51, 51, 51, 53], [50, 51, 52, 50, 51, 52, 53]]
 LONG = rope(64, scaling=longrope(32), seq_len=8000)
+BATCH = [list(range(1000, 1008)), list(range(20, 28))] # each sequence its own
+PADDED = [list(range(8)), [0, 0, 0, 0, 1, 2, 3, 4]]
 
 SINGLE = [  # name, encoding, positions, faults, value
     ("other_mode", PLAIN, [100001, 99999, 123457, 5], {"float32_angles": True}, None),
@@ -128,6 +139,16 @@ SINGLE = [  # name, encoding, positions, faults, value
     ("batch_left_out", PLAIN, FAR, {"batch_left_out": 1}, None),
     ("batch_left_out", PLAIN, FAR, {"batch_left_out": 0}, None),
     ("heads_left_out", PLAIN, FAR, {"heads_left_out": True}, None),
+    ("positions_of_first", PLAIN, BATCH, {"positions_of_first": True}, None),
+    ("positions_of_first", PART, [[3, 3, 4, 5, 9], [0, 0, 1, 2, 3]], {"positions_of_first": True}, None),
+    ("position_restarts", PLAIN, BATCH, {"position_restarts": True}, None),
+    ("position_restarts", PLAIN, [BATCH[1][:4], [0, 1, 2, 3]], {"position_restarts": True}, None),
+    ("position_from_index", PLAIN, [[5, 5, 6, 7, 8], [9, 10, 11, 12, 13]], {"position_from_index": True}, None),
+    ("constant_position", PLAIN, BATCH, {"constant_position": True}, 1000),
+    ("position_shifted", PLAIN, BATCH, {"position_shifted": 1}, 1),
+    ("other_pairing", PLAIN, BATCH, {"other_pairing": True}, None),
+    ("batch_left_out", PLAIN, BATCH, {"batch_left_out": 1}, None),
+    ("shift_measured", PLAIN, BATCH, {"position_shifted": 700}, 700),
     ("shift_measured", PLAIN, FAR, {"position_shifted": 700}, 700),
     ("shift_measured", PART, [5, 900, 31], {"position_shifted": -37}, -37),
     ("angles_scaled", PLAIN, FAR, {"angle_scale": 0.25}, 0.25),
@@ -141,8 +162,7 @@ SINGLE = [  # name, encoding, positions, faults, value
 def test_every_cause_is_named():
     rng = np.random.default_rng(SEED)
     for name, encoding, positions, faults, value in SINGLE:
-        tokens = len(positions[0] if "axes" in encoding else positions)
-        x = numbers(rng, (2, tokens, 3, encoding["head_dim"]), "f32")
+        x = numbers(rng, (2, tokens_of(positions), 3, encoding["head_dim"]), "f32")
         answer = diagnose(x, rotated(x, encoding, positions, faults, "f32"), encoding, positions)
         assert answer["names"] == [[name]], (name, faults, answer["names"], answer["verdict"])
         cause = answer["explanations"][0]["causes"][0]
@@ -155,9 +175,8 @@ def test_what_agrees_agrees():
     rng = np.random.default_rng(SEED + 1)
     for dtype in ("f64", "f32", "f16", "bf16"):
         for encoding, positions in ((PLAIN, FAR), (PART, [0, 1, -5, 4095]), (SCALED, [131071, 7, 40000]),
-                                    (MODELS, GRID), (LONG, FAR)):
-            tokens = len(positions[0] if "axes" in encoding else positions)
-            x = numbers(rng, (2, tokens, 3, encoding["head_dim"]), dtype)
+                                    (MODELS, GRID), (LONG, FAR), (PLAIN, BATCH), (PART, PADDED)):
+            x = numbers(rng, (2, tokens_of(positions), 3, encoding["head_dim"]), dtype)
             for faults, mode in (({}, "exact"), ({"float32_angles": True}, "float32")):
                 if mode == "float32" and dtype == "f64":
                     continue  # its rows are float32 numbers
@@ -214,14 +233,26 @@ def random_encoding(r):
 
 
 def random_positions(r):
+    """One list, or one for each of two or three sequences."""
     tokens = r.randint(6, 20)
+    if r.random() < 0.7:
+        return random_list(r, tokens)
+    return [random_list(r, tokens) for _ in range(r.randint(2, 3))]
+
+
+def random_list(r, tokens):
     start = r.choice([20, 300, 4096, r.randint(10, 20000), r.randint(10, 100000)])
     if r.random() < 0.7:
         return list(range(start, start + tokens))
     return [start + r.randint(0, 3 * tokens) for _ in range(tokens)]
 
 
-def random_fault(r, encoding):
+def random_shape(r, positions, encoding):
+    batch = len(positions) if has_lists(positions) else r.randint(2, 3)
+    return batch, tokens_of(positions), r.randint(1, 4), encoding["head_dim"]
+
+
+def random_fault(r, encoding, positions):
     """(name, faults) or None if it does not apply."""
     scaling = encoding.get("scaling", {})
     part = encoding["rotary_dim"] < encoding["head_dim"]
@@ -237,6 +268,7 @@ def random_fault(r, encoding):
         ("magnitude_doubled", {"magnitude": "magnitude_doubled"}, has_factor),
         ("constant_position", {"constant_position": True}, True),
         ("position_restarts", {"position_restarts": True}, True),
+        ("positions_of_first", {"positions_of_first": True}, has_lists(positions)),
         ("position_shifted", {"position_shifted": shift}, True),
         ("positions_bf16", {"positions_bf16": True}, True),
         ("positions_f16", {"positions_f16": True}, True),
@@ -253,13 +285,14 @@ def random_fault(r, encoding):
 
 # Two of one group overwrite or imitate one another.
 GROUPS = [{"other_pairing", "pair_mix_up"}, {"magnitude_missing", "magnitude_doubled", "scaling_not_applied"},
-          {"constant_position", "position_restarts", "position_shifted"},
+          {"constant_position", "position_restarts", "position_shifted", "positions_of_first"},
+          {"batch_left_out", "positions_of_first"},
           {"recurrence_drift", "exponent_over_head_dim", "frequencies_bf16"}]
 
 
-def random_faults(r, encoding, count):
+def random_faults(r, encoding, positions, count):
     while True:
-        drawn = [random_fault(r, encoding) for _ in range(count)]
+        drawn = [random_fault(r, encoding, positions) for _ in range(count)]
         names = {fault[0] for fault in drawn if fault}
         if len(names) == count and not any(len(names & group) > 1 for group in GROUPS):
             return names, [fault[1] for fault in drawn]
@@ -284,8 +317,8 @@ def random_trial(r, rng):
     """A trial whose faults show."""
     while True:
         encoding, positions, dtype = random_encoding(r), random_positions(r), r.choice(["f32", "f16", "bf16", "bf16"])
-        x = numbers(rng, (r.randint(2, 3), len(positions), r.randint(1, 4), encoding["head_dim"]), dtype)
-        names, planted = random_faults(r, encoding, r.choice([1, 2]))
+        x = numbers(rng, random_shape(r, positions, encoding), dtype)
+        names, planted = random_faults(r, encoding, positions, r.choice([1, 2]))
         if shows(x, encoding, positions, planted, dtype):
             return encoding, positions, dtype, x, names, planted
 
@@ -340,8 +373,8 @@ def test_three_random_faults_are_not_explained_by_fewer():
     seen, wrong = 0, []
     while seen < TRIALS // 4:
         encoding, positions, dtype = random_encoding(r), random_positions(r), r.choice(["f32", "f16", "bf16"])
-        x = numbers(rng, (2, len(positions), 2, encoding["head_dim"]), dtype)
-        names, planted = random_faults(r, encoding, 3)
+        x = numbers(rng, random_shape(r, positions, encoding), dtype)
+        names, planted = random_faults(r, encoding, positions, 3)
         if "recurrence_drift" in names or not shows(x, encoding, positions, planted, dtype):
             continue  # drift is little more than float32 angles are, which may stand beside two causes
         seen += 1
@@ -365,7 +398,7 @@ def test_random_numbers_are_measured():
     wrong, seen, measured, alone = [], 0, 0, 0
     while seen < TRIALS // 2:
         encoding, positions, dtype = random_encoding(r), random_positions(r), r.choice(["f32", "f16", "bf16"])
-        x = numbers(rng, (2, len(positions), 2, encoding["head_dim"]), dtype)
+        x = numbers(rng, random_shape(r, positions, encoding), dtype)
         name, faults, allowed = r.choice(planted)()
         if not shows(x, encoding, positions, [faults], dtype):
             continue

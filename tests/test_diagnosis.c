@@ -99,6 +99,54 @@ static void a_fault_is_named_with_its_value(void **state) {
     assert_true(names(&found, "base") && found.explanations[0].value[0] == 500000.0);
 }
 
+static void refuses(const fixture *f, posenc_status status, const char *argument) {
+    posenc_diagnosis found;
+    posenc_error error;
+    assert_int_equal(posenc_diagnose(&f->seen, &found, &error), status);
+    assert_string_equal(error.argument, argument);
+    assert_int_equal(posenc_diagnose(&f->seen, &found, NULL), status);
+}
+
+/* Rotates every sequence by its own positions minus its own `less`. */
+static void rotate_sequences(fixture *f, int64_t positions[BATCH][TOKENS],
+                             const int64_t less[BATCH]) {
+    static float rotated[COUNT];
+    enum { ONE = COUNT / BATCH };
+    for (int b = 0; b < BATCH; b++) {
+        memcpy(f->positions, positions[b], sizeof f->positions);
+        rotate_with(f, &f->spec, -less[b]);
+        memcpy(rotated + b * ONE, f->after + b * ONE, ONE * sizeof *rotated);
+    }
+    memcpy(f->after, rotated, sizeof rotated);
+}
+
+static void sequences_have_positions_of_their_own(void **state) {
+    (void)state;
+    static fixture f;
+    static const int64_t none[BATCH] = {0, 0};
+    int64_t own[BATCH][TOKENS], first[BATCH];
+    fixture_make(&f);
+    for (int b = 0; b < BATCH; b++) {
+        for (int t = 0; t < TOKENS; t++)
+            own[b][t] = b ? 40 + 2 * t : 500 + 3 * t;
+        first[b] = own[b][0];
+    }
+    f.seen.positions = own[0];
+    f.seen.batch_stride = TOKENS;
+    rotate_sequences(&f, own, none);
+    assert_int_equal(diagnosed(&f).verdict, POSENC_VERDICT_AGREES);
+    rotate_sequences(&f, own, first);
+    posenc_diagnosis found = diagnosed(&f);
+    assert_true(names(&found, "position_restarts"));
+    memcpy(f.positions, own[0], sizeof f.positions);
+    rotate_with(&f, &f.spec, 0);
+    found = diagnosed(&f);
+    assert_true(names(&found, "positions_of_first"));
+    assert_int_equal(found.place[POSENC_AXIS_BATCH], 1);
+    own[1][2] = POSENC_MAX_POSITION + 1;
+    refuses(&f, POSENC_OUT_OF_RANGE, "positions");
+}
+
 /* The same arrays as (batch, heads, tokens, head_dim), heads backwards in memory, and in float16. */
 static void strides_and_dtypes_change_nothing(void **state) {
     (void)state;
@@ -170,14 +218,6 @@ static void infinities_and_nan_do_not_disturb(void **state) {
     assert_int_equal(found.differing, 1);
 }
 
-static void refuses(const fixture *f, posenc_status status, const char *argument) {
-    posenc_diagnosis found;
-    posenc_error error;
-    assert_int_equal(posenc_diagnose(&f->seen, &found, &error), status);
-    assert_string_equal(error.argument, argument);
-    assert_int_equal(posenc_diagnose(&f->seen, &found, NULL), status);
-}
-
 static void bad_input_is_refused_by_name(void **state) {
     (void)state;
     static fixture f;
@@ -228,6 +268,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_the_library_rotates_agrees),
         cmocka_unit_test(a_fault_is_named_with_its_value),
+        cmocka_unit_test(sequences_have_positions_of_their_own),
         cmocka_unit_test(strides_and_dtypes_change_nothing),
         cmocka_unit_test(a_difference_outside_of_the_sample_is_seen),
         cmocka_unit_test(infinities_and_nan_do_not_disturb),

@@ -59,6 +59,22 @@ def test_other_kinds_have_null():
     assert entry["kind"] == "alibi" and entry["max_bias"] == 8 and entry["pairing"] is None and entry["head_dim"] is None
 
 
+def test_parts_of_composite_models():
+    keys = {"model_type": "qwen3_vl", "text_config": {**LLAMA, "model_type": "qwen3_vl_text"}, "audio_config": {"model_type": "x"},
+            "vision_config": {"model_type": "qwen3_vl", "depth": 5, "hidden_size": 1152, "num_heads": 16}}
+    path = write("composite.json", keys)
+    page = json.loads(run("inspect", path, "--json"))
+    audio, vision = page["parts"]
+    assert audio == {"name": "audio_config", "unread": "no rule knows its model type x"}
+    assert (vision["name"], vision["rule"], vision["layer_count"], vision["unread"]) == ("vision_config", "qwen3_vl_vision", 5, None)
+    (entry,) = vision["layer_types"]
+    assert (entry["kind"], entry["head_dim"], entry["axes"]["sections"]) == ("rope", 72, [18, 18])
+    text = run("inspect", path)
+    assert "vision_config: model type qwen3_vl_vision, 5 layers" in text
+    assert "audio_config: not read: no rule knows its model type x" in text
+    assert json.loads(run("inspect", write("plain.json", LLAMA), "--json"))["parts"] == []
+
+
 def test_warnings_have_code_and_message():
     page = json.loads(run("inspect", write("w.json", {**LLAMA, "rope_scaling": {"type": "linear", "factor": 0.5}}), "--json"))
     (warning,) = page["warnings"]

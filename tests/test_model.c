@@ -505,6 +505,87 @@ static void pairs_alternate_between_rows_and_columns(void **state) {
     posenc_model_free(model);
 }
 
+/* "NAME RULE KIND" or "NAME: why it is unread" of every part. */
+static void parts_text(const posenc_model *model, char *text, size_t capacity) {
+    size_t used = 0;
+    text[0] = '\0';
+    for (size_t i = 0; i < posenc_model_part_count(model); i++) {
+        const posenc_model_part *part = posenc_model_part_at(model, i);
+        assert_true(!part->model == (part->unread != NULL));
+        if (part->model)
+            used += (size_t)snprintf(
+                text + used, capacity - used, "%s %s %s; ", part->name,
+                posenc_model_rule(part->model),
+                posenc_encoding_name(posenc_model_layer_type(part->model, 0)->kind));
+        else
+            used += (size_t)snprintf(text + used, capacity - used, "%s: %s; ", part->name,
+                                     part->unread);
+    }
+    assert_null(posenc_model_part_at(model, posenc_model_part_count(model)));
+}
+
+static void other_parts_are_told(void **state) {
+    (void)state;
+#define TEXT                                                                                       \
+    "\"text_config\":{\"model_type\":\"qwen2\",\"hidden_size\":64,\"num_attention_heads\":2}"
+    static const struct {
+        const char *json, *parts;
+    } cases[] = {
+        {"{\"model_type\":\"llama\",\"quantization_config\":{\"model_type\":\"clip_vision_model\"}}",
+         ""},
+        {"{\"model_type\":\"qwen2_vl\",\"hidden_size\":64,\"vision_config\":{\"depth\":3,\"embed_dim\":1280}}",
+         "vision_config qwen2_vl_vision rope; "},
+        {"{\"model_type\":\"qwen3_vl\"," TEXT ",\"vision_config\":{\"model_type\":\"qwen3_vl\"}}",
+         "vision_config qwen3_vl_vision rope; "},
+        {"{\"model_type\":\"gemma4\",\"audio_config\":{\"model_type\":\"qwen2_audio_encoder\"}," TEXT
+         ",\"vision_config\":{\"model_type\":\"siglip\"}}",
+         "audio_config qwen2_audio_encoder learned; vision_config siglip_vision_model learned; "},
+        {"{\"model_type\":\"internvl_chat\"," TEXT
+         ",\"vision_config\":{\"model_type\":\"intern_vit_6b\"}}",
+         "vision_config: no rule knows its model type intern_vit_6b; "},
+        {"{\"model_type\":\"zorblax\"," TEXT ",\"vision_config\":{}}",
+         "vision_config: no rule knows it: it has no model_type; "},
+        {"{\"model_type\":\"llava\"," TEXT ",\"mm_vision_tower\":\"openai/clip\"}",
+         "mm_vision_tower: it is a model of its own: openai/clip; "},
+        {"{\"model_type\":\"qwen2_5_omni\",\"thinker_config\":{" TEXT
+         ",\"audio_config\":{\"model_type\":\"qwen2_audio_encoder\"}},"
+         "\"other_config\":{\"model_type\":\"qwen2\"},\"slice_config\":{\"model_type\":\"qwen2_5_omni\"}}",
+         "other_config qwen2 rope; thinker_config.audio_config qwen2_audio_encoder learned; "},
+        {"{\"model_type\":\"qwen2_vl\",\"hidden_size\":64,\"vision_config\":{\"num_heads\":-1}}",
+         "vision_config: num_heads must be a whole number from 0 to 2^40; "},
+    };
+#undef TEXT
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        char text[500];
+        posenc_model *model = model_of(cases[i].json);
+        parts_text(model, text, sizeof text);
+        if (strcmp(text, cases[i].parts) != 0)
+            fail_msg("%s\ngives %s\nnot   %s", cases[i].json, text, cases[i].parts);
+        posenc_model_free(model);
+    }
+}
+
+/* Qwen2-VL's tower: heads of 1280 / 16 channels, half of the pairs for rows and half for columns. */
+static void a_part_has_a_spec(void **state) {
+    (void)state;
+    posenc_model *model = model_of(
+        "{\"model_type\":\"qwen2_vl\",\"hidden_size\":64,\"num_attention_heads\":2,"
+        "\"vision_config\":{\"depth\":3,\"embed_dim\":1280,\"num_heads\":16,\"hidden_size\":1536}}");
+    const posenc_model *tower = posenc_model_part_at(model, 0)->model;
+    const posenc_layer_type *type = posenc_model_layer_type(tower, 0);
+    assert_int_equal(posenc_model_layer_count(tower), 3);
+    assert_int_equal(type->spec.head_dim, 80);
+    assert_int_equal(type->spec.axes->count, 2);
+    assert_int_equal(type->spec.axes->sections[0], 20);
+    assert_int_equal(posenc_model_part_count(tower), 0);
+    assert_int_equal(posenc_model_warning_count(tower), 0);
+    for (size_t i = 0; i < type->value_count; i++) {
+        if (strcmp(type->values[i].name, "heads") == 0)
+            assert_string_equal(type->values[i].place, "vision_config.num_heads");
+    }
+    posenc_model_free(model);
+}
+
 static const double two_pi = 6.283185307179586477;
 
 /* Two pairs of base 10000 and a trained length between their turns; frequencies are 1 and 1/100. */
@@ -574,6 +655,42 @@ static void facts_of_a_still_pair(void **state) {
     posenc_frequencies_destroy(frequencies);
 }
 
+/* The first position below `most` where an angle formed in float32 moves cos or sin by more than `limit`; -1. */
+static int64_t first_visible(double inv_freq, double limit, int64_t most) {
+    for (int64_t position = 0; position < most; position++) {
+        double exact = (double)position * inv_freq;
+        double rounded = (double)((float)position * (float)inv_freq);
+        if (fabs(cos(exact) - cos(rounded)) > limit || fabs(sin(exact) - sin(rounded)) > limit)
+            return position;
+    }
+    return -1;
+}
+
+static void float32_angles_show_where_they_do(void **state) {
+    (void)state;
+    static const double inv_freq[] = {0.1, 0.75, 1.0 / 3.0};
+    for (size_t i = 0; i < COUNT_OF(inv_freq); i++) {
+        posenc_scaling custom = {.size = sizeof custom,
+                                 .type = POSENC_SCALING_CUSTOM,
+                                 .inv_freq = &inv_freq[i],
+                                 .inv_freq_dtype = POSENC_F64,
+                                 .inv_freq_count = 1};
+        posenc_layer_type type = {.kind = POSENC_ENCODING_ROPE};
+        posenc_frequencies *frequencies;
+        posenc_layer_facts facts = POSENC_LAYER_FACTS_INIT;
+        posenc_error error;
+        type.spec = (posenc_spec){.size = sizeof type.spec, .head_dim = 2, .scaling = &custom};
+        assert_int_equal(posenc_frequencies_create(&type.spec, 1, &frequencies, NULL, &error),
+                         POSENC_OK);
+        assert_int_equal(posenc_layer_facts_of(&type, frequencies, &facts, &error), POSENC_OK);
+        assert_int_equal(facts.float32_visible_in_f16,
+                         first_visible(inv_freq[i], 0x1p-12, POSENC_FACTS_LAST_POSITION));
+        assert_int_equal(facts.float32_visible_in_bf16,
+                         first_visible(inv_freq[i], 0x1p-9, POSENC_FACTS_LAST_POSITION));
+        posenc_frequencies_destroy(frequencies);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(layers_by_pattern_and_by_list),
@@ -587,8 +704,11 @@ int main(void) {
         cmocka_unit_test(norms_with_a_weight_less_one_are_told),
         cmocka_unit_test(sliding_layers_have_heads_of_their_own),
         cmocka_unit_test(pairs_alternate_between_rows_and_columns),
+        cmocka_unit_test(other_parts_are_told),
+        cmocka_unit_test(a_part_has_a_spec),
         cmocka_unit_test(facts_of_two_pairs),
         cmocka_unit_test(facts_of_a_still_pair),
+        cmocka_unit_test(float32_angles_show_where_they_do),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -404,8 +404,10 @@ def compare_sizes(config, report, ours):
 
 
 def compare(path):
-    report = inspect_file(path)
-    config = text_config_of(path)
+    return compare_with(path, inspect_file(path), text_config_of(path))
+
+
+def compare_with(path, report, config):
     if config.model_type in DIFFERS:
         raise Absent(DIFFERS[config.model_type])
     module = modeling_of(config)
@@ -436,6 +438,40 @@ def test_of_file(path):
         return None, compare(path)
     except Absent as reason:
         return str(reason), []
+
+
+def without_places(layer_types):
+    return [{**entry, "values": [{**value, "place": None} for value in entry["values"]]} for entry in layer_types]
+
+
+def test_of_parts(path, folder):
+    """The towers of a composite file: each is what a file of its own would be, and that is transformers'."""
+    from transformers.models.auto.configuration_auto import CONFIG_MAPPING
+    keys, report = json.loads(path.read_text()), inspect_file(path)
+    if not report["parts"]:
+        return "it has no other parts", []
+    left, compared = [], 0
+    whole = CONFIG_MAPPING[keys["model_type"]].from_dict(keys) if keys["model_type"] in CONFIG_MAPPING else None
+    for part in report["parts"]:
+        if part["unread"]:
+            left.append(f"{part['name']}: {part['unread']}")
+            continue
+        own, config = keys, whole
+        for key in part["name"].split("."):
+            own, config = own[key], getattr(config, key, None)
+        alone = folder / f"{path.stem}.{part['name']}.json"
+        alone.write_text(json.dumps({**own, "model_type": part["rule"]}))
+        told = inspect_file(alone)
+        assert without_places(told["layer_types"]) == without_places(part["layer_types"]), part["name"]
+        if config is None or isinstance(config, dict):
+            left.append(f"{part['name']}: transformers does not read it")
+            continue
+        if any(entry.get("invalid") for entry in part["layer_types"]):
+            left.append(f"{part['name']}: no valid spec")
+            continue
+        compared += 1
+        left += compare_with(alone, told, config)
+    return (None, left) if compared else ("; ".join(left), [])
 
 
 def test_of_keys(name, keys, folder):
@@ -476,12 +512,20 @@ def every_type_has_a_row():
     return None, []
 
 
+def has_parts(path):
+    keys = json.loads(path.read_text())
+    return any(isinstance(value, dict) and ("vision" in key or "audio" in key)
+               for key, value in [*keys.items(), *keys.get("thinker_config", {}).items()])
+
+
 def jobs_of(names, folder):
     from transformers.models.auto.configuration_auto import CONFIG_MAPPING_NAMES
     yield "every model type of transformers has a row", every_type_has_a_row, ()
     for path in sorted(CONFIGS.glob("*.json")):
         if not names or any(name in path.name for name in names):
             yield path.stem, test_of_file, (path,)
+            if has_parts(path):
+                yield f"parts of {path.stem}", test_of_parts, (path, folder)
     for name, keys in FILES.items():
         if not names or name in names:
             yield f"keys of {name}", test_of_keys, (name, keys, folder)

@@ -91,8 +91,30 @@ static posenc_status model(posenc_error *error) {
     return status;
 }
 
+/* Towers, read and unread. */
+static posenc_status composite(posenc_error *error) {
+    static const char json[] =
+        "{\"model_type\":\"llava\",\"text_config\":{\"model_type\":\"qwen2\",\"hidden_size\":64,"
+        "\"num_attention_heads\":2,\"rope_theta\":10000,\"max_position_embeddings\":64},"
+        "\"vision_config\":{\"model_type\":\"pixtral\"},\"audio_config\":{},\"speech_config\":"
+        "{\"model_type\":\"pixtral\",\"num_attention_heads\":-1}}";
+    posenc_model *made;
+    posenc_status status = posenc_model_parse(json, sizeof json - 1, NULL, &made, error);
+    if (status) {
+        assert_null(made);
+        return status;
+    }
+    assert_int_equal(posenc_model_part_count(made), 3);
+    assert_non_null(posenc_model_part_at(made, 0)->model);
+    assert_non_null(posenc_model_part_at(made, 1)->unread);
+    assert_non_null(posenc_model_part_at(made, 2)->unread);
+    posenc_model_free(made);
+    return status;
+}
+
 static void models_survive_every_shortage(void **state) {
     (void)state;
+    assert_survives(composite, 100, nothing_to_look_at);
     assert_survives(model, 100, nothing_to_look_at);
 }
 

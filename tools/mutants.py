@@ -27,7 +27,7 @@ TESTS = ("base", "wide", "memory_map", "frequencies", "angles", "fast_rows", "ro
          "rotate_all", "head_kernels", "norm_rotate", "query_scale", "cache_append", "cache_shift",
          "cache_refused", "table", "sinusoidal", "alibi", "gguf", "gguf_refused", "json", "safetensors", "tensor_set",
          "model_path", "entry_list", "file_kind", "model", "model_gguf", "model_warnings", "conversion",
-         "conversion_write", "file_rewrite")
+         "conversion_write", "file_rewrite", "diagnosis")
 # The test that notices most mutants of some files runs first; the others follow, quick ones before slow.
 FIRST = {"src/absolute": "sinusoidal", "src/angles": "angles", "src/bias": "alibi",
          "src/frequencies": "frequencies", "src/kernels/bias": "alibi", "src/kernels/sincos": "fast_rows",
@@ -44,6 +44,7 @@ FIRST = {"src/absolute": "sinusoidal", "src/angles": "angles", "src/bias": "alib
          "src/formats/gguf_split": "tensor_set", "src/formats/safetensors_index": "tensor_set",
          "src/formats/tensor_set": "tensor_set", "src/formats/llama2c": "tensor_set",
          "src/formats/model": "model_path", "src/formats/file_kind": "file_kind", "src/model": "model",
+         "src/diagnosis": "diagnosis",
          "src/checkpoint": "conversion",
          "src/formats/safetensors_header": "conversion", "src/formats/gguf_header": "conversion",
          "src/formats/output_file": "file_rewrite", "src/formats/file_rewrite": "file_rewrite",

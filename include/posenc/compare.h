@@ -48,6 +48,9 @@ POSENC_API void posenc_side_free(posenc_side *side);
 /* Rows of a dumped table; 0 for sides that have any position. */
 POSENC_API size_t posenc_side_rows(const posenc_side *side);
 
+/* Position axes: of a spec its own, 1 without; of dumps, which say nothing of axes, 1. 0 for NULL. */
+POSENC_API size_t posenc_side_axes(const posenc_side *side);
+
 typedef enum posenc_agreement {
     POSENC_AGREEMENT_EQUAL = 0,
     POSENC_AGREEMENT_EQUIVALENT =
@@ -75,8 +78,8 @@ enum { POSENC_MAX_DECADES = 14 };
 /* A place where cos or sin differ. */
 typedef struct posenc_difference {
     int exists;
-    double error; /* of cos or sin, whichever is larger */
-    int64_t position;
+    double error;     /* of cos or sin, whichever is larger */
+    int64_t position; /* on the first axis */
     size_t pair;
 } posenc_difference;
 
@@ -86,7 +89,7 @@ typedef struct posenc_comparison {
     size_t pairs_a, pairs_b; /* if they differ, nothing else was compared */
     int pairing_differs;     /* of specs, or of a full-width table that tells it */
     int slices_differ;       /* head_dim or rotary_start */
-    int axes_differ;         /* pairs follow other axes: text is compared, images would differ */
+    int axes_differ; /* pairs follow other axes: with one list of positions, as text has, different */
     int halves_differ; /* a full-width table whose two numbers of a pair differ: no rotation */
     size_t positions;  /* compared */
     posenc_difference largest;
@@ -100,10 +103,13 @@ typedef struct posenc_comparison {
     posenc_explanation explanations[POSENC_MAX_EXPLANATIONS];
 } posenc_comparison;
 
-/* Compares at `positions`, in their order; of a dumped table row i is taken as that of positions[i], so that `count` must
- * not exceed its rows. Fails with NULL_POINTER, OUT_OF_RANGE or OUT_OF_MEMORY. */
+/* Compares `count` tokens. Token i has position positions[i] on every axis if axis_stride is 0, as text has; else, as
+ * images have, positions[a * axis_stride + i] on axis a, for as many axes as the side with the most of them. Of a
+ * dumped table row i is taken as that of token i, so that `count` must not exceed its rows. Fails with NULL_POINTER,
+ * OUT_OF_RANGE or OUT_OF_MEMORY. */
 POSENC_API POSENC_CHECKED posenc_status posenc_compare(const posenc_side *a, const posenc_side *b,
-                                                       const int64_t *positions, size_t count,
+                                                       const int64_t *positions,
+                                                       ptrdiff_t axis_stride, size_t count,
                                                        posenc_comparison *comparison,
                                                        posenc_error *error);
 

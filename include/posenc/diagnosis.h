@@ -33,8 +33,10 @@ typedef struct posenc_observation {
     uint64_t seq_len;           /* alike */
     posenc_mode mode;           /* how angles should have been formed */
     posenc_direction direction; /* forward, inverse or backward */
-    const int64_t *positions;   /* of token t on axis a: positions[a * axis_stride + t]; required */
-    ptrdiff_t axis_stride;      /* in elements; 0: tokens */
+    /* Of token t of sequence b on axis a: positions[a * axis_stride + b * batch_stride + t]; required */
+    const int64_t *positions;
+    ptrdiff_t axis_stride; /* in elements; 0: tokens, or with a batch_stride batch * batch_stride */
+    ptrdiff_t batch_stride; /* 0: every sequence of the batch has the same positions */
     const posenc_tensor *before_tensor,
         *after_tensor; /* the same shape; strides and dtypes may differ */
     const void *before, *after;

@@ -186,6 +186,20 @@ POSENC_API size_t posenc_model_warning_count(const posenc_model *model);
 POSENC_API const posenc_model_warning *posenc_model_warning_at(const posenc_model *model,
                                                                size_t index);
 
+/* A part of a composite model beside the language model, such as the tower that sees images. */
+typedef struct posenc_model_part {
+    const char *name; /* the key that holds it, with its path: "vision_config" */
+    const posenc_model
+        *model;         /* its own encodings, without warnings and parts; NULL: it was not read */
+    const char *unread; /* why not; NULL: it was */
+} posenc_model_part;
+
+/* Parts of a config.json, in its order, at most 16; GGUF files have none. */
+POSENC_API size_t posenc_model_part_count(const posenc_model *model);
+
+/* NULL if `index` is out of range. */
+POSENC_API const posenc_model_part *posenc_model_part_at(const posenc_model *model, size_t index);
+
 #ifdef __cplusplus
 }
 #endif

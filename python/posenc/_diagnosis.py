@@ -30,8 +30,8 @@ def diagnose(before, after, spec, positions, *, axes=None, mode="exact", inverse
     """What a rotation did to an array, by name: whether `after` is `before` rotated as `spec` means, and if not, why.
 
     before, after: arrays of one shape (NumPy, PyTorch on the CPU, DLPack), dtypes may differ.
-    spec: posenc.RopeSpec, what should have been computed. positions: (tokens,) integers, with several axes
-        (axes, tokens). axes, mode, inverse, backward, seq_len: as for posenc.rotate and posenc.rotation.
+    spec: posenc.RopeSpec, what should have been computed. positions: (tokens,) integers, or (batch, tokens) where
+        sequences have their own; with several axes (axes, tokens) or (axes, batch, tokens). axes, mode, inverse, backward, seq_len: as for posenc.rotate and posenc.rotation.
 
     Faults are tried, one and two at a time; one is named only if it gives `after` within the rounding noise of its
     dtype. Several explanations: these numbers cannot tell them apart.
@@ -112,7 +112,7 @@ def compare(a, b, *, positions=None, layer_type=None, layer_type_b=None, seq_len
         {'head_dim': 128, 'base': 500000.0, 'pairing': 'half', 'scaling': {...}}, or a .json file of it; or what an
         implementation has: (cos, sin) arrays (positions, width), one array with both, inverse frequencies (pairs,),
         or a .npy, .npz or .safetensors file of them. Layouts are found out (docs/compare.md).
-    positions: (n,) integers, those of a table's rows; None: a table's rows are 0, 1, 2, ...; without tables 0 ... 4095
+    positions: (n,) integers, those of a table's rows, or (axes, n), as images have; None: a table's rows are 0, 1, 2, ...; without tables 0 ... 4095
         and far ones up to 1048575.
     layer_type, layer_type_b: of models; b's where it differs. seq_len: for scalings dynamic and longrope; None: a
         model's own maximum. mode, mode_b: how angles of specs and models are formed, 'exact' or 'float32'; b's
@@ -132,6 +132,6 @@ def compare(a, b, *, positions=None, layer_type=None, layer_type_b=None, seq_len
         rows = min((side.rows for side in (first, second) if side.rows), default=0)
         positions = np.arange(rows) if rows else np.concatenate([np.arange(4096), FAR])
     positions = integers(positions, "positions", np.int64)
-    if positions.ndim != 1:
-        raise ValueError(f"positions has shape {positions.shape} but must have one axis")
+    if positions.ndim not in (1, 2):
+        raise ValueError(f"positions has shape {positions.shape} but must be (n,) or (axes, n)")
     return _core.compare(first, second, positions)

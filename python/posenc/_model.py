@@ -41,6 +41,8 @@ def inspect(config):
         and written as halves), norm_plus_one (weights of q and k norms are stored minus 1), conjugate (turns by
         the negative angle), heads, kv_heads (0: not known), layers (their numbers), and values: name, value,
         source ('file', 'implied' by the model type, 'defaulted'), place.
+    parts: the other parts of a composite model (vision, audio ...): name (the key that holds it), unread (why it was not
+        read; None: it was), and model_type, rule, remark, layer_count and layer_types of its own.
     warnings: code, message, fix and layer_type (None: all) of what looks wrong or is read differently by others.
 
     Raises OSError (FileNotFoundError and the like) or ValueError; nothing is printed. docs/models.md has the rules and warnings.

@@ -44,7 +44,9 @@ nb::dict diagnosis_dict(const posenc_diagnosis &found, const posenc_observation 
     nb::dict all, worst;
     for (size_t i = 0; i < POSENC_AXES; i++)
         worst[places[i]] = found.place[i];
-    worst["position"] = seen.positions[found.place[POSENC_AXIS_TOKENS]];
+    worst["position"] =
+        seen.positions[static_cast<ptrdiff_t>(found.place[POSENC_AXIS_BATCH]) * seen.batch_stride +
+                       static_cast<ptrdiff_t>(found.place[POSENC_AXIS_TOKENS])];
     worst["error"] = found.worst_error;
     worst["allowed"] = found.allowed;
     all["verdict"] = posenc_verdict_name(found.verdict);
@@ -59,8 +61,32 @@ nb::dict diagnosis_dict(const posenc_diagnosis &found, const posenc_observation 
     return all;
 }
 
-/* positions: int64 (tokens,) or (axes, tokens), dense. axes: a letter for each axis, or none. None if axes of the
- * arrays do not merge: copies are needed. */
+/* Dense positions of shape (tokens,), (batch, tokens), (axes, tokens) or (axes, batch, tokens). */
+void take_positions(const array &positions, const posenc_tensor &tensor, size_t axes,
+                    posenc_observation &seen) {
+    size_t batch = tensor.shape[POSENC_AXIS_BATCH], tokens = tensor.shape[POSENC_AXIS_TOKENS];
+    size_t lead = 1, own = 1; /* the axes in front, sequences that have their own */
+    int rank = positions.rank;
+    if (axes > 1 && rank > 1)
+        lead = static_cast<size_t>(positions.shape[0]);
+    if (rank == (axes > 1 ? 3 : 2))
+        own = static_cast<size_t>(positions.shape[rank - 2]);
+    bool fits = rank >= (axes > 1 ? 2 : 1) && rank <= (axes > 1 ? 3 : 2) && lead == axes &&
+                (own == 1 || own == batch) &&
+                static_cast<size_t>(positions.shape[rank - 1]) == tokens;
+    if (!fits)
+        throw nb::value_error(("positions must have one number for each of the " +
+                               std::to_string(tokens) + " tokens" +
+                               (axes > 1 ? " on each of " + std::to_string(axes) + " axes" : "") +
+                               ", for all sequences or each of the " + std::to_string(batch))
+                                  .c_str());
+    seen.positions = static_cast<const int64_t *>(positions.data);
+    seen.batch_stride = own > 1 ? static_cast<ptrdiff_t>(tokens) : 0;
+    seen.axis_stride = static_cast<ptrdiff_t>(own * tokens);
+}
+
+/* positions: int64. axes: a letter for each axis, or none. None if axes of the arrays do not merge: copies are
+ * needed. */
 nb::object diagnose(nb::handle before_given, nb::handle after_given, const nb::tuple &plain,
                     nb::handle positions_given, const char *axes, int mode, int direction,
                     uint64_t seq_len) {
@@ -85,21 +111,13 @@ nb::object diagnose(nb::handle before_given, nb::handle after_given, const nb::t
     note_list notes;
     held_spec spec(plain, notes);
     size_t count = spec.spec.axes ? spec.spec.axes->count : 1;
-    size_t tokens = before_tensor.shape[POSENC_AXIS_TOKENS];
-    bool flat = positions.rank == 1 && count == 1;
-    if ((!flat && positions.rank != 2) || positions.count() != tokens * count ||
-        (!flat && static_cast<size_t>(positions.shape[0]) != count))
-        throw nb::value_error(("positions must have one number for each of the " +
-                               std::to_string(tokens) + " tokens" +
-                               (count > 1 ? " on each of " + std::to_string(count) + " axes" : ""))
-                                  .c_str());
     posenc_observation seen = {};
     seen.size = sizeof seen;
     seen.spec = &spec.spec;
     seen.seq_len = seq_len;
     seen.mode = static_cast<posenc_mode>(mode);
     seen.direction = static_cast<posenc_direction>(direction);
-    seen.positions = static_cast<const int64_t *>(positions.data);
+    take_positions(positions, before_tensor, count, seen);
     seen.before_tensor = &before_tensor;
     seen.after_tensor = &after_tensor;
     seen.before = before.data;
@@ -205,11 +223,20 @@ nb::dict compare(const side &a, const side &b, nb::handle positions_given) {
     posenc_comparison result;
     posenc_error error;
     posenc_status status;
+    size_t of_a = posenc_side_axes(a.made.get()), of_b = posenc_side_axes(b.made.get());
+    size_t axes = of_a > of_b ? of_a : of_b;
+    if (positions.rank == 2 && static_cast<size_t>(positions.shape[0]) != axes)
+        throw nb::value_error(("positions has " + std::to_string(positions.shape[0]) +
+                               " lists but a has " + std::to_string(of_a) + " axes and b " +
+                               std::to_string(of_b))
+                                  .c_str());
+    size_t count = static_cast<size_t>(positions.shape[positions.rank - 1]);
+    ptrdiff_t axis_stride = positions.rank == 2 ? static_cast<ptrdiff_t>(count) : 0;
     {
         nb::gil_scoped_release without;
         status =
             posenc_compare(a.made.get(), b.made.get(), static_cast<const int64_t *>(positions.data),
-                           positions.count(), &result, &error);
+                           axis_stride, count, &result, &error);
     }
     check(status, error);
     return comparison_dict(result);

@@ -210,11 +210,7 @@ nb::list warnings_of(const model &m) {
     return all;
 }
 
-/* What `posenc inspect --json` prints, without the path. */
-nb::dict describe(const model &m) {
-    const posenc_model *made = m.made.get();
-    nb::dict all;
-    all["format"] = posenc_model_format(made);
+void put_model(nb::dict &all, const posenc_model *made) {
     all["model_type"] = text(posenc_model_type(made));
     all["rule"] = text(posenc_model_rule(made));
     all["remark"] = text(posenc_model_remark(made));
@@ -223,6 +219,28 @@ nb::dict describe(const model &m) {
     for (size_t i = 0; i < posenc_model_layer_type_count(made); i++)
         types.append(type_dict(*posenc_model_layer_type(made, i)));
     all["layer_types"] = types;
+}
+
+nb::list parts_of(const posenc_model *made) {
+    nb::list all;
+    for (size_t i = 0; i < posenc_model_part_count(made); i++) {
+        const posenc_model_part &part = *posenc_model_part_at(made, i);
+        nb::dict one;
+        one["name"] = text(part.name);
+        one["unread"] = text(part.unread);
+        if (part.model)
+            put_model(one, part.model);
+        all.append(one);
+    }
+    return all;
+}
+
+/* What `posenc inspect --json` prints, without the path. */
+nb::dict describe(const model &m) {
+    nb::dict all;
+    all["format"] = posenc_model_format(m.made.get());
+    put_model(all, m.made.get());
+    all["parts"] = parts_of(m.made.get());
     all["warnings"] = warnings_of(m);
     return all;
 }

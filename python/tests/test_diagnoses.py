@@ -52,6 +52,22 @@ def test_faults_have_names(tmp_path, cause, fault, value):
     assert found == {key: page[key] for key in found}
 
 
+def test_sequences_with_positions_of_their_own():
+    own = np.stack([POSITIONS, np.arange(12)])
+    after = np.stack([turned(X[0], positions=own[0]), turned(X[1], positions=own[1])])
+    assert posenc.diagnose(X, after, SPEC, own)["verdict"] == "agrees"
+    assert posenc.diagnose(X, after, SPEC, POSITIONS)["verdict"] == "unexplained"
+    found = posenc.diagnose(X, turned(X), SPEC, own)
+    assert names(found) == [["positions_of_first"]] and found["worst"]["batch"] == 1
+    assert found["worst"]["position"] == found["worst"]["token"]  # the second sequence's
+    grid = posenc.RopeSpec(64, base=500000.0, axes=posenc.Axes(3, sections=(8, 12, 12)))
+    assert posenc.diagnose(X, after, grid, np.stack([own] * 3))["verdict"] == "agrees"
+    assert posenc.diagnose(X, turned(X), grid, np.stack([POSITIONS] * 3))["verdict"] == "agrees"
+    for shape in ((3, 12), (2, 11), (2, 2, 12), (24,)):
+        refused(ValueError, "positions|12 tokens", posenc.diagnose, X, after, SPEC, np.zeros(shape, np.int64))
+    refused(ValueError, "positions|3 axes", posenc.diagnose, X, after, grid, own)
+
+
 def test_what_has_no_name():
     found = posenc.diagnose(X, np.random.default_rng(1).permuted(X, axis=-1), SPEC, POSITIONS)
     assert found["verdict"] == "unexplained" and not found["explanations"]
@@ -149,6 +165,18 @@ def test_compare_own_tables(tmp_path, dtype):
         assert posenc.compare(500000.0 ** (-np.arange(0, 64, 2) / 64.0), SPEC)["beyond"]["f32"] is None
 
 
+def test_image_positions():
+    first = posenc.RopeSpec(64, axes=posenc.Axes(3, (8, 12, 12)))
+    second = posenc.RopeSpec(64, axes=posenc.Axes(3, (8, 12, 12), "interleaved"))
+    image = np.array([[7, 7, 7, 7], [7, 7, 8, 8], [7, 8, 7, 8]])
+    assert posenc.compare(first, first, positions=image)["verdict"] == "equal"
+    found = posenc.compare(first, second, positions=image)
+    assert found["verdict"] == "different" and found["axes_differ"] and found["largest"]["error"] > 0.1
+    angle = image[np.repeat([0, 1, 2], (8, 12, 12))].T * 10000.0 ** (-np.arange(32) / 32)
+    assert posenc.compare(first, (np.cos(angle), np.sin(angle)), positions=image)["verdict"] == "equal"
+    assert posenc.compare(second, (np.cos(angle), np.sin(angle)), positions=image)["verdict"] == "different"
+
+
 def test_refused(tmp_path):
     diagnose, compare = posenc.diagnose, posenc.compare
     refused(TypeError, "spec|dict|RopeSpec", diagnose, X, X, {}, POSITIONS)
@@ -167,7 +195,8 @@ def test_refused(tmp_path):
     refused(ValueError, "b|3 arrays", compare, SPEC, (X, X, X))
     refused(ValueError, "bases", compare, {"head_dim": 64, "bases": 3}, SPEC)
     refused(ValueError, "layer_type|full_attention", compare, GEMMA, SPEC)
-    refused(ValueError, "positions|shape", compare, SPEC, SPEC, positions=[[1]])
+    refused(ValueError, "positions|shape", compare, SPEC, SPEC, positions=[[[1]]])
+    refused(ValueError, "positions|2 lists|1 axes", compare, SPEC, SPEC, positions=[[1], [2]])
     refused(ValueError, "seq_len|0", compare, SPEC, SPEC, seq_len=0)
     refused(ValueError, "b|cos", compare, SPEC, np.ones((2, 3, 4, 5)))
     refused(FileNotFoundError, "no.npz", compare, tmp_path / "no.npz", SPEC)

@@ -42,6 +42,7 @@
       "positions are the tokens' indices: restarts or padding are ignored")                         \
     X(position_of_head, 1, 1,                                                                       \
       "heads and tokens are exchanged: the head's index picks the position")                        \
+    X(positions_of_first, 1, 1, "every sequence of the batch has the positions of the first one")   \
     X(position_shifted, 8, 1, "positions are shifted")                                              \
     X(axes_reversed, 1, 1, "position axes are in the opposite order")                               \
     X(positions_bf16, 1, 1, "positions were held in bfloat16")                                      \

@@ -14,15 +14,35 @@ static size_t penc_tokens(const penc_trial *trial) {
     return trial->observation->before_tensor->shape[POSENC_AXIS_TOKENS];
 }
 
-/* Whether every axis has position start + token. */
-static int penc_counts_from(const penc_trial *trial, int64_t start) {
+/* Sequences that may have positions of their own; 1: all have the same. */
+static size_t penc_sequences(const penc_trial *trial) {
+    const posenc_observation *o = trial->observation;
+    return o->batch_stride ? o->before_tensor->shape[POSENC_AXIS_BATCH] : 1;
+}
+
+/* Whether token t of every sequence has its sequence's first position + t, on every axis from the same one on. */
+static int penc_counts(const penc_trial *trial) {
+    const posenc_observation *o = trial->observation;
+    size_t axes = o->spec->axes ? o->spec->axes->count : 1;
+    for (size_t i = 0; i < axes * penc_sequences(trial); i++) {
+        size_t batch = i / axes;
+        const int64_t *given = penc_observed_positions(o, i % axes, batch);
+        for (size_t t = 0; t < penc_tokens(trial); t++) {
+            if (given[t] != *penc_observed_positions(o, 0, batch) + (int64_t)t)
+                return 0;
+        }
+    }
+    return 1;
+}
+
+/* Whether a sequence has the positions of the first one. */
+static int penc_is_like_first(const penc_trial *trial, size_t batch) {
     const posenc_observation *o = trial->observation;
     size_t axes = o->spec->axes ? o->spec->axes->count : 1;
     for (size_t a = 0; a < axes; a++) {
-        for (size_t t = 0; t < penc_tokens(trial); t++) {
-            if (o->positions[(ptrdiff_t)a * o->axis_stride + (ptrdiff_t)t] != start + (int64_t)t)
-                return 0;
-        }
+        if (memcmp(penc_observed_positions(o, a, batch), penc_observed_positions(o, a, 0),
+                   penc_tokens(trial) * sizeof *o->positions) != 0)
+            return 0;
     }
     return 1;
 }
@@ -249,14 +269,17 @@ PENC_CAUSE(constant_position) {
 PENC_CAUSE(position_restarts) {
     PENC_UNUSED;
     int64_t first = trial->observation->positions[0];
-    if (first == 0 || (first >= -2 && first <= 2))
+    int same = 1;
+    for (size_t b = 1; b < penc_sequences(trial); b++)
+        same &= penc_observed_positions(trial->observation, 0, b)[0] == first;
+    if (same && first >= -2 && first <= 2)
         return 0; /* a shift by 1 or 2 says the same */
     return penc_set_positions(h, PENC_POSITIONS_RESTART);
 }
 
 PENC_CAUSE(position_from_index) {
     PENC_UNUSED;
-    if (penc_counts_from(trial, trial->observation->positions[0]))
+    if (penc_counts(trial))
         return 0; /* a restart or a shift */
     return penc_set_positions(h, PENC_POSITIONS_INDEX);
 }
@@ -266,6 +289,15 @@ PENC_CAUSE(position_of_head) {
     if (penc_tokens(trial) < 2 || trial->observation->before_tensor->shape[POSENC_AXIS_HEADS] < 2)
         return 0;
     return penc_set_positions(h, PENC_POSITIONS_HEAD);
+}
+
+PENC_CAUSE(positions_of_first) {
+    PENC_UNUSED;
+    for (size_t b = 1; b < penc_sequences(trial); b++) {
+        if (!penc_is_like_first(trial, b))
+            return penc_set_positions(h, PENC_POSITIONS_SEQUENCE);
+    }
+    return 0;
 }
 
 PENC_CAUSE(position_shifted) {

@@ -141,14 +141,15 @@ static void penc_store_array(double *numbers, size_t count, posenc_dtype dtype) 
     }
 }
 
-static posenc_status penc_diagnose_arrays(const penc_array_job *job, const int64_t *positions,
+static posenc_status penc_diagnose_arrays(const penc_array_job *job, const penc_compared *compared,
                                           posenc_diagnosis *diagnosis, posenc_error *error) {
     size_t axes = job->spec.axes ? job->spec.axes->count : 1;
     int64_t *sampled = malloc(axes * job->tokens * sizeof *sampled);
     if (!sampled)
         return penc_fail(error, POSENC_OUT_OF_MEMORY, "positions", "fit into memory");
     for (size_t i = 0; i < axes * job->tokens; i++)
-        sampled[i] = positions[i % job->tokens * job->step];
+        sampled[i] = compared->positions[(ptrdiff_t)(i / job->tokens) * compared->axis_stride +
+                                         (ptrdiff_t)(i % job->tokens * job->step)];
     posenc_tensor tensor = posenc_tensor_dense(job->dtype, 1, job->tokens, 1, job->spec.head_dim);
     posenc_observation seen = POSENC_OBSERVATION_INIT;
     seen.spec = &job->spec;
@@ -164,13 +165,14 @@ static posenc_status penc_diagnose_arrays(const penc_array_job *job, const int64
 }
 
 static posenc_status penc_explain(const posenc_side *a, const posenc_side *b,
-                                  const penc_table *table, const int64_t *positions, size_t count,
+                                  const penc_table *table, const penc_compared *compared,
                                   posenc_diagnosis *diagnosis, posenc_error *error) {
     penc_array_job job = {.a = a, .b = b, .table = table, .spec = a->spec};
     if (b->is_dump) { /* nothing is known but the pairs: a head of just these */
         job.spec.head_dim = job.spec.rotary_dim = 2 * table->pairs;
         job.spec.rotary_start = 0;
     }
+    size_t count = compared->count;
     job.step = (count + PENC_COMPARED_TOKENS - 1) / PENC_COMPARED_TOKENS;
     job.tokens = (count + job.step - 1) / job.step;
     job.dtype = penc_coarser(penc_dtype_of_side(a), penc_dtype_of_side(b));
@@ -187,7 +189,7 @@ static posenc_status penc_explain(const posenc_side *a, const posenc_side *b,
         penc_rotate_arrays(&job);
         penc_store_array(job.before, numbers, job.dtype);
         penc_store_array(job.after, numbers, job.dtype);
-        status = penc_diagnose_arrays(&job, positions, diagnosis, error);
+        status = penc_diagnose_arrays(&job, compared, diagnosis, error);
     }
     free(job.before);
     free(job.after);
@@ -253,13 +255,13 @@ static void penc_compare_dumps(const posenc_side *a, const posenc_side *b,
 }
 
 static posenc_status penc_judge(const posenc_side *a, const posenc_side *b, const penc_table *ta,
-                                const penc_table *tb, const int64_t *positions, size_t count,
+                                const penc_table *tb, const penc_compared *compared,
                                 posenc_comparison *comparison, posenc_error *error) {
     posenc_diagnosis diagnosis;
     posenc_status status = POSENC_OK;
     comparison->agreement = POSENC_AGREEMENT_DIFFERENT;
     int same_pairs = ta->pairs == tb->pairs;
-    if (comparison->halves_differ || comparison->axes_differ)
+    if (comparison->halves_differ || (comparison->axes_differ && !compared->axis_stride))
         return POSENC_OK;
     if (a->is_dump && b->is_dump) {
         if (same_pairs)
@@ -272,12 +274,12 @@ static posenc_status penc_judge(const posenc_side *a, const posenc_side *b, cons
             comparison->agreement = POSENC_AGREEMENT_EQUAL;
             return POSENC_OK;
         }
-        status = penc_explain(a, b, tb, positions, count, &diagnosis, error);
+        status = penc_explain(a, b, tb, compared, &diagnosis, error);
         if (!status && diagnosis.verdict != POSENC_VERDICT_AGREES)
             penc_take_diagnosis(&diagnosis, comparison);
     } else if (same_pairs) {
-        status = b->is_dump ? penc_explain(a, b, tb, positions, count, &diagnosis, error)
-                            : penc_explain(b, a, ta, positions, count, &diagnosis, error);
+        status = b->is_dump ? penc_explain(a, b, tb, compared, &diagnosis, error)
+                            : penc_explain(b, a, ta, compared, &diagnosis, error);
         if (!status)
             penc_take_diagnosis(&diagnosis, comparison);
     }
@@ -301,8 +303,8 @@ static void penc_lend_magnitude(const posenc_side *list, const posenc_side *othe
 }
 
 static posenc_status penc_check_compare(const posenc_side *a, const posenc_side *b,
-                                        const int64_t *positions, size_t count,
-                                        posenc_error *error) {
+                                        const int64_t *positions, ptrdiff_t axis_stride,
+                                        size_t count, posenc_error *error) {
     if (!a || !b || !positions)
         return penc_fail_null(error, !a ? "a" : !b ? "b" : "positions");
     if (count == 0)
@@ -315,10 +317,13 @@ static posenc_status penc_check_compare(const posenc_side *a, const posenc_side 
             return POSENC_OUT_OF_RANGE;
         }
     }
-    for (size_t i = 0; i < count; i++) {
-        if (positions[i] > POSENC_MAX_POSITION || positions[i] < -POSENC_MAX_POSITION) {
-            penc_fail_integer(error, "positions", positions[i], "be from -2^40 to 2^40");
-            penc_fail_place(error, "index", (int64_t)i);
+    size_t of_a = posenc_side_axes(a), of_b = posenc_side_axes(b);
+    size_t axes = !axis_stride ? 1 : of_a > of_b ? of_a : of_b;
+    for (size_t i = 0; i < axes * count; i++) {
+        int64_t position = positions[(ptrdiff_t)(i / count) * axis_stride + (ptrdiff_t)(i % count)];
+        if (position > POSENC_MAX_POSITION || position < -POSENC_MAX_POSITION) {
+            penc_fail_integer(error, "positions", position, "be from -2^40 to 2^40");
+            penc_fail_place(error, "index", (int64_t)(i % count));
             return POSENC_OUT_OF_RANGE;
         }
     }
@@ -330,17 +335,19 @@ static size_t penc_pairs_of_side(const posenc_side *side) {
 }
 
 posenc_status posenc_compare(const posenc_side *a, const posenc_side *b, const int64_t *positions,
-                             size_t count, posenc_comparison *comparison, posenc_error *error) {
+                             ptrdiff_t axis_stride, size_t count, posenc_comparison *comparison,
+                             posenc_error *error) {
+    const penc_compared compared = {positions, axis_stride, count};
     penc_table ta = {0}, tb = {0};
-    posenc_status status = penc_check_compare(a, b, positions, count, error);
+    posenc_status status = penc_check_compare(a, b, positions, axis_stride, count, error);
     if (status)
         return status;
     if (!comparison)
         return penc_fail_null(error, "comparison");
     memset(comparison, 0, sizeof *comparison);
-    status = penc_side_table(a, positions, count, penc_pairs_of_side(b), &ta, error);
+    status = penc_side_table(a, &compared, penc_pairs_of_side(b), &ta, error);
     if (!status)
-        status = penc_side_table(b, positions, count, penc_pairs_of_side(a), &tb, error);
+        status = penc_side_table(b, &compared, penc_pairs_of_side(a), &tb, error);
     if (!status) {
         comparison->positions = count;
         penc_lend_magnitude(a, b, &ta);
@@ -348,7 +355,7 @@ posenc_status posenc_compare(const posenc_side *a, const posenc_side *b, const i
         penc_compare_structure(a, b, &ta, &tb, comparison);
         if (ta.pairs == tb.pairs)
             penc_compare_rows(&ta, &tb, positions, count, comparison);
-        status = penc_judge(a, b, &ta, &tb, positions, count, comparison, error);
+        status = penc_judge(a, b, &ta, &tb, &compared, comparison, error);
     }
     penc_table_free(&ta);
     penc_table_free(&tb);

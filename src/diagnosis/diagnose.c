@@ -70,9 +70,11 @@ static posenc_status penc_check_shapes(const posenc_observation *o, posenc_error
 static posenc_status penc_check_observed_positions(const posenc_observation *o,
                                                    posenc_error *error) {
     size_t axes = o->spec->axes ? o->spec->axes->count : 1;
-    for (size_t a = 0; a < axes; a++) {
+    size_t sequences = o->batch_stride ? o->before_tensor->shape[POSENC_AXIS_BATCH] : 1;
+    for (size_t i = 0; i < axes * sequences; i++) {
+        const int64_t *given = penc_observed_positions(o, i % axes, i / axes);
         for (size_t t = 0; t < o->before_tensor->shape[POSENC_AXIS_TOKENS]; t++) {
-            int64_t position = o->positions[(ptrdiff_t)a * o->axis_stride + (ptrdiff_t)t];
+            int64_t position = given[t];
             if (position > POSENC_MAX_POSITION || position < -POSENC_MAX_POSITION) {
                 penc_fail_integer(error, "positions", position, "be from -2^40 to 2^40");
                 penc_fail_place(error, "index", (int64_t)t);
@@ -121,7 +123,9 @@ static posenc_status penc_check_observation(posenc_observation *o, posenc_error 
     if (!status)
         status = penc_check_meant(o, error);
     if (!status && o->axis_stride == 0)
-        o->axis_stride = (ptrdiff_t)o->before_tensor->shape[POSENC_AXIS_TOKENS];
+        o->axis_stride = o->batch_stride ? o->batch_stride *
+                                               (ptrdiff_t)o->before_tensor->shape[POSENC_AXIS_BATCH]
+                                         : (ptrdiff_t)o->before_tensor->shape[POSENC_AXIS_TOKENS];
     return status ? status : penc_check_observed_positions(o, error);
 }
 

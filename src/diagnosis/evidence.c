@@ -73,9 +73,9 @@ void penc_evidence_free(penc_evidence *evidence) {
 
 static void penc_load_vector(const posenc_tensor *tensor, const void *data, const penc_vector *at,
                              double *to) {
-    ptrdiff_t start = (ptrdiff_t)at->batch * tensor->strides[POSENC_AXIS_BATCH] +
-                      (ptrdiff_t)at->token * tensor->strides[POSENC_AXIS_TOKENS] +
-                      (ptrdiff_t)at->head * tensor->strides[POSENC_AXIS_HEADS];
+    ptrdiff_t start = (ptrdiff_t)at->place.batch * tensor->strides[POSENC_AXIS_BATCH] +
+                      (ptrdiff_t)at->place.token * tensor->strides[POSENC_AXIS_TOKENS] +
+                      (ptrdiff_t)at->place.head * tensor->strides[POSENC_AXIS_HEADS];
     for (size_t i = 0; i < tensor->shape[POSENC_AXIS_HEAD_DIM]; i++)
         to[i] = penc_load_number(data, tensor->dtype,
                                  start + (ptrdiff_t)i * tensor->strides[POSENC_AXIS_HEAD_DIM]);
@@ -84,9 +84,9 @@ static void penc_load_vector(const posenc_tensor *tensor, const void *data, cons
 /* --- Prediction of one vector -------------------------------------------------------------------- */
 
 penc_rest_rule penc_rest_of(const penc_hypothesis *h, const penc_vector *at) {
-    if (at->batch > 0 && h->other_sequences)
+    if (at->place.batch > 0 && h->other_sequences)
         return h->other_sequences;
-    return at->head > 0 ? h->other_heads : PENC_REST_ROTATED;
+    return at->place.head > 0 ? h->other_heads : PENC_REST_ROTATED;
 }
 
 /* Every channel copied, or zero. */
@@ -103,7 +103,7 @@ static void penc_predict(penc_evidence *evidence, const penc_model *model, const
     penc_predict_rest(evidence, at, rest);
     if (rest)
         return;
-    penc_model_rows(model, evidence->observation, at->token, at->head, evidence->cos, evidence->sin,
+    penc_model_rows(model, evidence->observation, &at->place, evidence->cos, evidence->sin,
                     evidence->noise);
     const double *x = at->before + model->first;
     double *y = evidence->predicted + model->first, *allowed = evidence->allowed + model->first;
@@ -126,9 +126,9 @@ static void penc_note_worst(penc_score *score, const penc_vector *at, size_t cha
                             double allowed) {
     score->worst_error = error;
     score->worst_allowed = allowed;
-    score->place[POSENC_AXIS_BATCH] = at->batch;
-    score->place[POSENC_AXIS_TOKENS] = at->token;
-    score->place[POSENC_AXIS_HEADS] = at->head;
+    score->place[POSENC_AXIS_BATCH] = at->place.batch;
+    score->place[POSENC_AXIS_TOKENS] = at->place.token;
+    score->place[POSENC_AXIS_HEADS] = at->place.head;
     score->place[POSENC_AXIS_HEAD_DIM] = channel;
 }
 
@@ -145,6 +145,8 @@ static int penc_compare_vector(penc_evidence *evidence, const penc_model *model,
     penc_predict(evidence, model, at);
     for (size_t i = 0; i < evidence->head_dim; i++) {
         double predicted = evidence->predicted[i], after = at->after[i];
+        if (!isfinite(predicted) && !isfinite(after) && isfinite(at->before[i]))
+            score->doubted += doubted && doubted[i]; /* as predicted: float16 positions overflow */
         if (!penc_is_comparable(evidence, predicted, after))
             continue;
         double allowed = evidence->allowed[i];
@@ -174,11 +176,11 @@ static int penc_compare_vector(penc_evidence *evidence, const penc_model *model,
 void penc_score_all(penc_evidence *evidence, const penc_model *model, int stop, penc_score *score) {
     const posenc_observation *o = evidence->observation;
     const size_t *shape = o->before_tensor->shape;
-    penc_vector at = {0, 0, 0, evidence->head, evidence->head + evidence->head_dim};
+    penc_vector at = {{0, 0, 0}, evidence->head, evidence->head + evidence->head_dim};
     memset(score, 0, sizeof *score);
-    for (at.batch = 0; at.batch < shape[POSENC_AXIS_BATCH]; at.batch++) {
-        for (at.token = 0; at.token < shape[POSENC_AXIS_TOKENS]; at.token++) {
-            for (at.head = 0; at.head < shape[POSENC_AXIS_HEADS]; at.head++) {
+    for (at.place.batch = 0; at.place.batch < shape[POSENC_AXIS_BATCH]; at.place.batch++) {
+        for (at.place.token = 0; at.place.token < shape[POSENC_AXIS_TOKENS]; at.place.token++) {
+            for (at.place.head = 0; at.place.head < shape[POSENC_AXIS_HEADS]; at.place.head++) {
                 penc_load_vector(o->before_tensor, o->before, &at, at.before);
                 penc_load_vector(o->after_tensor, o->after, &at, at.after);
                 if (!penc_compare_vector(evidence, model, &at, NULL, stop, score))
@@ -212,11 +214,14 @@ static size_t penc_spread(size_t size, size_t most, size_t needed, size_t *indic
     return count;
 }
 
+/* Of the first sequence and the last one, which may have other positions. */
 static double penc_reach(const posenc_observation *o, size_t token) {
     size_t axes = o->spec->axes ? o->spec->axes->count : 1;
+    size_t last = o->before_tensor->shape[POSENC_AXIS_BATCH] - 1;
     double reach = 0.0;
     for (size_t a = 0; a < axes; a++)
-        reach += fabs((double)o->positions[(ptrdiff_t)a * o->axis_stride + (ptrdiff_t)token]);
+        reach += fabs((double)penc_observed_positions(o, a, 0)[token]) +
+                 fabs((double)penc_observed_positions(o, a, last)[token]);
     return reach;
 }
 
@@ -275,8 +280,8 @@ posenc_status penc_evidence_sample(penc_evidence *evidence, const penc_model *me
     double *numbers = evidence->numbers;
     for (size_t i = 0; i < nt * nh * nb; i++, numbers += 2 * d) {
         penc_vector *at = &evidence->vectors[i];
-        *at = (penc_vector){batches[i % nb], tokens[i / nb / nh], heads[i / nb % nh], numbers,
-                            numbers + d};
+        *at = (penc_vector){
+            {batches[i % nb], tokens[i / nb / nh], heads[i / nb % nh]}, numbers, numbers + d};
         penc_load_vector(o->before_tensor, o->before, at, at->before);
         penc_load_vector(o->after_tensor, o->after, at, at->after);
     }

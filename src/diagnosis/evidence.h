@@ -4,9 +4,9 @@
 
 #include "diagnosis/hypothesis.h"
 
-/* One head of one token. */
+/* The numbers of one head of one token. */
 typedef struct penc_vector {
-    size_t batch, token, head;
+    penc_place place;
     double *before, *after; /* head_dim numbers each */
 } penc_vector;
 

@@ -56,8 +56,7 @@ static size_t penc_measure(const penc_evidence *evidence, const penc_model *mode
         const penc_vector *at = &evidence->vectors[i * evidence->count / vectors];
         if (penc_rest_of(model->h, at))
             continue;
-        penc_model_angles(model, evidence->observation, at->token, at->head, evidence->cos,
-                          evidence->noise);
+        penc_model_angles(model, evidence->observation, &at->place, evidence->cos, evidence->noise);
         for (size_t channel = 0; channel < model->width; channel++) {
             size_t j = model->pair[channel];
             penc_measured *one = &items[count];

@@ -235,13 +235,19 @@ void penc_model_free(penc_model *model) {
 
 /* --- Angles ----------------------------------------------------------------------------------- */
 
+const int64_t *penc_observed_positions(const posenc_observation *observation, size_t axis,
+                                       size_t batch) {
+    return observation->positions + (ptrdiff_t)axis * observation->axis_stride +
+           (ptrdiff_t)batch * observation->batch_stride;
+}
+
 static double penc_position_used(const penc_hypothesis *h, const posenc_observation *o, size_t axis,
-                                 size_t token, size_t head) {
+                                 const penc_place *at) {
     size_t tokens = o->before_tensor->shape[POSENC_AXIS_TOKENS];
     if (h->axis_turn)
         axis = h->axes.count - 1 - axis;
-    const int64_t *given = o->positions + (ptrdiff_t)axis * o->axis_stride;
-    double position = (double)given[token], first = (double)given[0];
+    const int64_t *given = penc_observed_positions(o, axis, at->batch);
+    double position = (double)given[at->token], first = (double)given[0];
     switch (h->positions) {
     case PENC_POSITIONS_MEANT:
         break;
@@ -255,10 +261,13 @@ static double penc_position_used(const penc_hypothesis *h, const posenc_observat
         position -= first;
         break;
     case PENC_POSITIONS_INDEX:
-        position = (double)token;
+        position = (double)at->token;
         break;
     case PENC_POSITIONS_HEAD:
-        position = (double)given[head % tokens];
+        position = (double)given[at->head % tokens];
+        break;
+    case PENC_POSITIONS_SEQUENCE:
+        position = (double)penc_observed_positions(o, axis, 0)[at->token];
         break;
     }
     return penc_rounded_to(position + h->shift, h->position_dtype);
@@ -272,13 +281,13 @@ static double penc_angle_of(const penc_model *model, size_t j, double position) 
     return h->angle_rounded ? penc_rounded_to(angle, POSENC_BF16) : angle;
 }
 
-void penc_model_angles(const penc_model *model, const posenc_observation *observation, size_t token,
-                       size_t head, double *angles, double *noise) {
+void penc_model_angles(const penc_model *model, const posenc_observation *observation,
+                       const penc_place *at, double *angles, double *noise) {
     const penc_hypothesis *h = model->h;
     double scale = h->direction == POSENC_FORWARD ? h->angle_scale : -h->angle_scale;
     float running = 0.0f, step = h->recurrence ? penc_recurrence_step(h) : 0.0f;
     for (size_t j = 0; j < model->pairs; j++) {
-        double position = penc_position_used(h, observation, model->axis[j], token, head);
+        double position = penc_position_used(h, observation, model->axis[j], at);
         double angle = penc_angle_of(model, j, position);
         if (h->recurrence) {
             running = j ? running * step : (float)position;
@@ -289,10 +298,10 @@ void penc_model_angles(const penc_model *model, const posenc_observation *observ
     }
 }
 
-void penc_model_rows(const penc_model *model, const posenc_observation *observation, size_t token,
-                     size_t head, double *cosines, double *sines, double *noise) {
+void penc_model_rows(const penc_model *model, const posenc_observation *observation,
+                     const penc_place *at, double *cosines, double *sines, double *noise) {
     const penc_hypothesis *h = model->h;
-    penc_model_angles(model, observation, token, head, cosines, noise);
+    penc_model_angles(model, observation, at, cosines, noise);
     for (size_t j = 0; j < model->pairs; j++) {
         double c = model->magnitude * cos(cosines[j]), s = model->magnitude * sin(cosines[j]);
         cosines[j] = penc_rounded_to(h->swapped ? s : c, h->table_dtype);

@@ -11,7 +11,8 @@ typedef enum penc_position_rule {
     PENC_POSITIONS_LAST,    /* or at the last one's */
     PENC_POSITIONS_RESTART, /* counted from the first one: the cache's length is missing */
     PENC_POSITIONS_INDEX,   /* the token's index: restarts and padding ignored */
-    PENC_POSITIONS_HEAD     /* the head's index picks the position: axes exchanged */
+    PENC_POSITIONS_HEAD,    /* the head's index picks the position: axes exchanged */
+    PENC_POSITIONS_SEQUENCE /* every sequence has those of the first one */
 } penc_position_rule;
 
 typedef enum penc_magnitude_rule {
@@ -83,12 +84,21 @@ posenc_status penc_model_make(penc_model *model, const penc_hypothesis *h,
                               penc_frequency_cache *cache, posenc_error *error);
 void penc_model_free(penc_model *model);
 
-/* The angle of every pair as it is turned by, and how far it may be off: of token `token` and head `head`. */
-void penc_model_angles(const penc_model *model, const posenc_observation *observation, size_t token,
-                       size_t head, double *angles, double *noise);
+/* One head of one token. */
+typedef struct penc_place {
+    size_t batch, token, head;
+} penc_place;
+
+/* The positions of a sequence's tokens on an axis. */
+const int64_t *penc_observed_positions(const posenc_observation *observation, size_t axis,
+                                       size_t batch);
+
+/* The angle of every pair as it is turned by, and how far it may be off. */
+void penc_model_angles(const penc_model *model, const posenc_observation *observation,
+                       const penc_place *at, double *angles, double *noise);
 
 /* cos and sin of these angles, magnitude included. */
-void penc_model_rows(const penc_model *model, const posenc_observation *observation, size_t token,
-                     size_t head, double *cos, double *sin, double *noise);
+void penc_model_rows(const penc_model *model, const posenc_observation *observation,
+                     const penc_place *at, double *cos, double *sin, double *noise);
 
 #endif

@@ -58,6 +58,12 @@ size_t posenc_side_rows(const posenc_side *side) {
     return side->dump.cos.numbers ? side->dump.cos.rows : side->dump.both.rows;
 }
 
+size_t posenc_side_axes(const posenc_side *side) {
+    if (!side)
+        return 0;
+    return side->frequencies ? posenc_frequencies_spec(side->frequencies)->axes->count : 1;
+}
+
 /* --- JSON --------------------------------------------------------------------------------------- */
 
 /* What reads a member; `wanted` is where it goes. */
@@ -323,14 +329,15 @@ static void penc_widen_rows(double *numbers, size_t count) {
     }
 }
 
-static posenc_status penc_compute_table(const posenc_side *side, const int64_t *positions,
-                                        size_t count, penc_table *table, posenc_error *error) {
-    size_t axes = posenc_frequencies_spec(side->frequencies)->axes->count;
+static posenc_status penc_compute_table(const posenc_side *side, const penc_compared *compared,
+                                        penc_table *table, posenc_error *error) {
+    size_t axes = posenc_side_axes(side), count = compared->count;
     int64_t *all = malloc(axes * count * sizeof *all);
     if (!all)
         return penc_fail(error, POSENC_OUT_OF_MEMORY, "positions", "fit into memory");
     for (size_t a = 0; a < axes; a++)
-        memcpy(all + a * count, positions, count * sizeof *all);
+        memcpy(all + a * count, compared->positions + (ptrdiff_t)a * compared->axis_stride,
+               count * sizeof *all);
     posenc_rows rows = POSENC_ROWS_INIT;
     rows.cos = table->cos;
     rows.sin = table->sin;
@@ -345,8 +352,9 @@ static posenc_status penc_compute_table(const posenc_side *side, const int64_t *
     return status;
 }
 
-posenc_status penc_side_table(const posenc_side *side, const int64_t *positions, size_t count,
-                              size_t pairs, penc_table *table, posenc_error *error) {
+posenc_status penc_side_table(const posenc_side *side, const penc_compared *compared, size_t pairs,
+                              penc_table *table, posenc_error *error) {
+    size_t count = compared->count;
     if (penc_side_is_table(side))
         return penc_dump_table(&side->dump, pairs, table, error);
     memset(table, 0, sizeof *table);
@@ -358,7 +366,7 @@ posenc_status penc_side_table(const posenc_side *side, const int64_t *positions,
     table->sin = malloc(count * table->pairs * sizeof *table->sin);
     posenc_status status =
         table->cos && table->sin
-            ? penc_compute_table(side, positions, count, table, error)
+            ? penc_compute_table(side, compared, table, error)
             : penc_fail(error, POSENC_OUT_OF_MEMORY, "positions", "fit into memory");
     if (status)
         penc_table_free(table);

@@ -23,8 +23,15 @@ static inline int penc_side_is_table(const posenc_side *side) {
     return !side->frequencies;
 }
 
-/* cos and sin of `count` positions, each the same on every axis. `pairs`: what the other side has; 0: not known. */
-posenc_status penc_side_table(const posenc_side *side, const int64_t *positions, size_t count,
-                              size_t pairs, penc_table *table, posenc_error *error);
+/* What is compared: see posenc_compare. */
+typedef struct penc_compared {
+    const int64_t *positions;
+    ptrdiff_t axis_stride;
+    size_t count;
+} penc_compared;
+
+/* cos and sin of these tokens. `pairs`: what the other side has; 0: not known. */
+posenc_status penc_side_table(const posenc_side *side, const penc_compared *compared, size_t pairs,
+                              penc_table *table, posenc_error *error);
 
 #endif

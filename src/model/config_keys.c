@@ -16,7 +16,7 @@ static const char *const penc_spellings[][PENC_SPELLINGS] = {
      "encoder_attention_heads", "attention_heads"},
     {"num_key_value_heads", "n_kv_heads", "num_kv_heads", "n_head_kv", "attn_config.kv_n_heads",
      "num_attention_groups", "multi_query_group_num"},
-    {"num_hidden_layers", "n_layer", "n_layers", "num_layers", "decoder_layers"},
+    {"num_hidden_layers", "n_layer", "n_layers", "num_layers", "decoder_layers", "depth"},
     {"head_dim", "attention_head_dim", "kv_channels", "d_kv", "n_embd_head", "head_size"},
     {"max_position_embeddings", "n_positions", "max_seq_len", "n_ctx", "model_max_length",
      "max_sequence_length", "seq_length", "max_target_positions"},

@@ -8,6 +8,7 @@
 #include "model/language_part.h"
 #include "model/model_build.h"
 #include "model/model_warnings.h"
+#include "model/other_parts.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -46,6 +47,8 @@ static posenc_status penc_read_config(posenc_model *model, const char *model_typ
     if (model_type)
         model_type = penc_arena_copy(&model->arena, model_type, strlen(model_type));
     posenc_status status = penc_language_part(&model->config, model_type);
+    if (!status)
+        status = penc_other_parts_make(model);
     return status ? status : penc_finish(model);
 }
 
@@ -142,6 +145,7 @@ posenc_status posenc_model_open(const char *path, posenc_model **model, posenc_e
 void posenc_model_free(posenc_model *model) {
     if (!model)
         return;
+    penc_other_parts_free(model);
     for (size_t i = 0; i < model->type_count; i++) {
         posenc_rope_parameters_free(model->types[i].parameters);
         json_object_put(model->types[i].block);
@@ -203,4 +207,12 @@ size_t posenc_model_warning_count(const posenc_model *model) {
 
 const posenc_model_warning *posenc_model_warning_at(const posenc_model *model, size_t index) {
     return index < model->warning_count ? &model->warning[index] : NULL;
+}
+
+size_t posenc_model_part_count(const posenc_model *model) {
+    return model->part_count;
+}
+
+const posenc_model_part *posenc_model_part_at(const posenc_model *model, size_t index) {
+    return index < model->part_count ? &model->part[index] : NULL;
 }

@@ -10,6 +10,7 @@ enum {
     PENC_MAX_LAYER_TYPES = 64,
     PENC_MAX_VALUES = 48,
     PENC_MAX_WARNINGS = 64,
+    PENC_MAX_PARTS = 16,
 };
 
 /* A layer type and what only the building needs. */
@@ -32,6 +33,8 @@ struct posenc_model {
     size_t type_count;
     posenc_model_warning warning[PENC_MAX_WARNINGS];
     size_t warning_count;
+    posenc_model_part part[PENC_MAX_PARTS];
+    size_t part_count;
 };
 
 /* Add a value to the type; what does not fit into the list is left out (it never happens to known keys). */

@@ -23,6 +23,11 @@ static void use(const posenc_layer_type *type, size_t layers) {
     posenc_frequencies_destroy(frequencies);
 }
 
+static void use_types(const posenc_model *model) {
+    for (size_t i = 0; i < posenc_model_layer_type_count(model); i++)
+        use(posenc_model_layer_type(model, i), posenc_model_layer_count(model));
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     posenc_model *model;
     posenc_error error;
@@ -31,8 +36,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         fuzz_check_error(status, &error);
         return 0;
     }
-    for (size_t i = 0; i < posenc_model_layer_type_count(model); i++)
-        use(posenc_model_layer_type(model, i), posenc_model_layer_count(model));
+    use_types(model);
+    for (size_t i = 0; i < posenc_model_part_count(model); i++) {
+        const posenc_model_part *part = posenc_model_part_at(model, i);
+        if (!part->name || !part->model == !part->unread)
+            abort();
+        if (part->model)
+            use_types(part->model);
+    }
     posenc_model_free(model);
     return 0;
 }

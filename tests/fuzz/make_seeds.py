@@ -98,6 +98,8 @@ def seeds_of_model():
         yield json.dumps({"model_type": model_type, **dims, "no_rope_layers": [1, 0], "layer_rope_theta": [1e4, 0, 5],
                           "qk_rope_head_dim": 16, "qk_nope_head_dim": 16, "compress_ratios": [0, 4, 128],
                           "rope_scaling": "{\"type\":\"linear\",\"factor\":2}"}).encode()
+    yield json.dumps({"model_type": "qwen3_vl", "text_config": {"model_type": "qwen3", **dims}, "vision_config": {"num_heads": 4},
+                      "audio_config": {"model_type": "wav2vec2"}, "vision_tower": "x/y"}).encode()
     yield json.dumps({"model_type": "llava", "text_config": {"model_type": "qwen3", **dims, "layer_types": ["x", "y"]}}).encode()
 
 
