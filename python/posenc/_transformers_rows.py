@@ -224,7 +224,7 @@ def factor_of(module, part, position_ids):
     if part.form.factor == "none":
         return 1.0
     if part.form.factor == "attention_scaling":
-        return float(getattr(module, part.prefix + "attention_scaling"))
+        return float(getattr(module, part.prefix + "attention_scaling", 1.0))  # remote code may have none
     parameters = module.config.rope_parameters
     if parameters["rope_type"] == "default":
         return float(module.attention_scaling)
