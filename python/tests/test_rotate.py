@@ -54,7 +54,8 @@ def test_orders_of_axes(axes):
     order = [i for word in ("batch", "heads", "tokens", "head_dim") for i, w in enumerate(words) if w == word]
     wanted = np.empty_like(x)
     wanted.transpose(order)[...] = expected(x.transpose(order))
-    check(posenc.rotate(x, rotation(16), axes=axes), wanted)
+    for same in (axes, axes, words, list(words)):
+        check(posenc.rotate(x, rotation(16), axes=same), wanted)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
