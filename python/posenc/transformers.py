@@ -15,6 +15,7 @@ SPDX-License-Identifier: MIT
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Literal
 
 try:
     import torch
@@ -39,9 +40,9 @@ class Report:
     left_alone: (what, why) of what stays transformers' own.
     """
     mode: str
-    rows: list = field(default_factory=list)
-    apply: list = field(default_factory=list)
-    left_alone: list = field(default_factory=list)
+    rows: list[tuple[str, str, str, list[str]]] = field(default_factory=list)
+    apply: list[tuple[str, str, str]] = field(default_factory=list)
+    left_alone: list[tuple[str, str]] = field(default_factory=list)
 
     def __str__(self):
         lines = [f"posenc, mode {self.mode}"]
@@ -53,7 +54,7 @@ class Report:
         return "\n".join(lines)
 
 
-def use(model, mode="float32", *, strict=False):
+def use(model: torch.nn.Module, mode: Literal["float32", "exact"] = "float32", *, strict: bool = False) -> Report:
     """Makes a model of transformers take its angles and rotations from posenc.
 
     model: any module that holds transformers' rotary embedding modules. On another device than the CPU the rows are made
@@ -176,7 +177,7 @@ def commit(plans, functions):
         raise
 
 
-def restore(model):
+def restore(model: torch.nn.Module) -> None:
     """Undoes `use`: the model's rotary modules, and the functions where no other model uses them, are transformers'
     own again. Raises ValueError for a model that is not swapped."""
     if not isinstance(model, torch.nn.Module):

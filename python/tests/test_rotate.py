@@ -1,4 +1,7 @@
 """Rotations of NumPy arrays against the reference. SPDX-License-Identifier: MIT"""
+import threading
+import time
+
 import numpy as np
 import pytest
 from reference import BF16, DTYPES, random_array, rotated, rows, same_bytes
@@ -184,6 +187,33 @@ def test_threads_give_the_same_bytes(threads):
     x = random_array((2, 5, 77, 32), np.float32)
     turn = posenc.rotation(posenc.RopeSpec(32), range(77))
     assert same_bytes(posenc.rotate(x, turn, threads=threads), posenc.rotate(x, turn))
+
+
+def test_other_threads_run_while_much_is_turned():
+    """Without the GIL's release nobody would note a time within a call."""
+    x = random_array((512, 32, 128), np.float32)
+    rows, out, ticks, done = posenc.rotation(posenc.RopeSpec(128), range(512)), np.empty_like(x), [], threading.Event()
+
+    def tick():
+        while not done.is_set():
+            ticks.append(time.perf_counter())
+            time.sleep(0)
+
+    other = threading.Thread(target=tick)
+    other.start()
+    try:
+        for _ in range(200):
+            start = time.perf_counter()
+            posenc.rotate(x, rows, axes="tokens,heads,head_dim", out=out)
+            end = time.perf_counter()
+            margin = (end - start) / 4
+            if any(start + margin < at < end - margin for at in ticks[-2000:]):
+                return
+            ticks.clear()
+    finally:
+        done.set()
+        other.join()
+    raise AssertionError("200 calls, and no other thread ran within one")
 
 
 def test_a_large_result_bypasses_the_caches():
