@@ -265,7 +265,8 @@ def exact_source(module, part):
         if ulp_apart(made.float().numpy(), own.float().numpy()) > SPEC_ULP:
             raise LeftAlone("its inverse frequencies are not those of the configuration")
     except LeftAlone as reason:
-        rope_type = module.rope_type if part.layer_type is None else module.rope_type[part.layer_type]
+        rope_type = getattr(module, "rope_type", None)
+        rope_type = rope_type if part.layer_type is None else rope_type[part.layer_type]
         if part.form.updates and rope_type in ("dynamic", "longrope"):
             raise LeftAlone(f"mode 'exact' needs its spec, but {reason}") from None
         source = ExactSource(RopeSpec(2 * own.numel(), inv_freq=own.float().numpy()), ())

@@ -219,12 +219,15 @@ class Plan:
     def __init__(self, parts):
         self.parts = {part.layer_type: part for part in parts}
 
+    def class_for(self, original):
+        return swapped_class(original)
+
 
 def factor_of(module, part, position_ids):
     if part.form.factor == "none":
         return 1.0
     if part.form.factor == "attention_scaling":
-        return float(getattr(module, part.prefix + "attention_scaling"))
+        return float(getattr(module, part.prefix + "attention_scaling", 1.0))  # remote code may have none
     parameters = module.config.rope_parameters
     if parameters["rope_type"] == "default":
         return float(module.attention_scaling)
@@ -285,46 +288,49 @@ def updating(function):
     return dynamic_rope_update(raw)
 
 
-classes = weakref.WeakKeyDictionary()  # a module's class -> its swapped class
+classes = weakref.WeakKeyDictionary()  # a module's class -> its swapped classes by kind of plan
+
+
+def subclass_of(original, kind, members):
+    """A subclass of a module's class with other members, made once for each kind of plan. A copy of a swapped module is
+    a swapped one; a pickled one comes back as transformers made it."""
+    made = classes.setdefault(original, {})
+    if kind in made:
+        return made[kind]
+
+    def deepcopy(self, memo):
+        other = original.__new__(original)
+        memo[id(self)] = other
+        plan = self.__dict__["_posenc_plan"]
+        other.__dict__.update(copy.deepcopy({k: v for k, v in self.__dict__.items() if k != "_posenc_plan"}, memo))
+        swap_module(other, plan)
+        return other
+
+    def reduce_ex(self, protocol):
+        state = {k: v for k, v in self.__dict__.items() if k != "_posenc_plan"}
+        return copyreg._reconstructor, (original, object, None), state
+
+    made[kind] = type(original.__name__, (original,), {
+        **members, "posenc_original": original, "__deepcopy__": deepcopy, "__reduce_ex__": reduce_ex,
+        "__qualname__": original.__qualname__, "__module__": original.__module__, "__doc__": original.__doc__})
+    return made[kind]
 
 
 def swapped_class(original):
-    """A subclass of a module's class whose forward follows the module's Plan. A copy of a swapped module is a
-    swapped one; a pickled one comes back as transformers made it."""
-    found = classes.get(original)
-    if found is not None:
-        return found
+    """The class of a rotary module whose forward follows the module's Plan."""
     updates = updating(forward_of_part)
 
-    class Swapped(original):
-        posenc_original = original
+    def forward(self, x, position_ids=None, layer_type=None):
+        part = self._posenc_plan.parts.get(layer_type)
+        if part is None or position_ids is None:
+            more = {} if layer_type is None else {"layer_type": layer_type}
+            return original.forward(self, x, position_ids, **more)
+        with torch.no_grad():
+            if part.form.updates:
+                return updates(self, x, position_ids, layer_type)
+            return forward_of_part(self, part, x, position_ids)
 
-        def forward(self, x, position_ids=None, layer_type=None):
-            part = self._posenc_plan.parts.get(layer_type)
-            if part is None or position_ids is None:
-                more = {} if layer_type is None else {"layer_type": layer_type}
-                return original.forward(self, x, position_ids, **more)
-            with torch.no_grad():
-                if part.form.updates:
-                    return updates(self, x, position_ids, layer_type)
-                return forward_of_part(self, part, x, position_ids)
-
-        def __deepcopy__(self, memo):
-            made = original.__new__(original)
-            memo[id(self)] = made
-            plan = self.__dict__["_posenc_plan"]
-            made.__dict__.update(copy.deepcopy({k: v for k, v in self.__dict__.items() if k != "_posenc_plan"}, memo))
-            swap_module(made, plan)
-            return made
-
-        def __reduce_ex__(self, protocol):
-            state = {k: v for k, v in self.__dict__.items() if k != "_posenc_plan"}
-            return copyreg._reconstructor, (original, object, None), state
-
-    Swapped.__name__, Swapped.__qualname__ = original.__name__, original.__qualname__
-    Swapped.__module__, Swapped.__doc__ = original.__module__, original.__doc__
-    classes[original] = Swapped
-    return Swapped
+    return subclass_of(original, Plan, {"forward": forward})
 
 
 swapped = weakref.WeakSet()  # every swapped module, copies too
@@ -335,7 +341,7 @@ def is_swapped(module):
 
 
 def swap_module(module, plan):
-    module.__class__ = swapped_class(type(module))
+    module.__class__ = plan.class_for(type(module))
     module.__dict__["_posenc_plan"] = plan
     swapped.add(module)
 

@@ -15,6 +15,7 @@ SPDX-License-Identifier: MIT
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Literal
 
 try:
     import torch
@@ -24,6 +25,7 @@ except ImportError as error:
                       f"({error})") from None
 
 from . import _transformers_apply as _apply
+from . import _transformers_methods as _methods
 from . import _transformers_rows as _rows
 from ._transformers_forms import is_rotary, plan_of
 
@@ -35,13 +37,13 @@ class Report:
     """What `use` did.
 
     rows: (name of a module, its class, layout of its rows, remarks) of each swapped module.
-    apply: (modeling file, function, what it does) of each swapped function.
+    apply: (modeling file, function, what it does) of each swapped function; (class, method, what it does) of methods.
     left_alone: (what, why) of what stays transformers' own.
     """
     mode: str
-    rows: list = field(default_factory=list)
-    apply: list = field(default_factory=list)
-    left_alone: list = field(default_factory=list)
+    rows: list[tuple[str, str, str, list[str]]] = field(default_factory=list)
+    apply: list[tuple[str, str, str]] = field(default_factory=list)
+    left_alone: list[tuple[str, str]] = field(default_factory=list)
 
     def __str__(self):
         lines = [f"posenc, mode {self.mode}"]
@@ -53,7 +55,7 @@ class Report:
         return "\n".join(lines)
 
 
-def use(model, mode="float32", *, strict=False):
+def use(model: torch.nn.Module, mode: Literal["float32", "exact"] = "float32", *, strict: bool = False) -> Report:
     """Makes a model of transformers take its angles and rotations from posenc.
 
     model: any module that holds transformers' rotary embedding modules. On another device than the CPU the rows are made
@@ -70,13 +72,14 @@ def use(model, mode="float32", *, strict=False):
     check_model(model, mode)
     report = Report(mode)
     plans = row_plans(model, mode, report)
-    if not plans:
+    methods = methods_of(model, mode, report)
+    if not plans and not methods:
         raise ValueError(why_nothing(model, report))
     functions = apply_plans(model, plans, report)
     if strict and report.left_alone:
         raise ValueError("strict is given, but something would be left alone: "
                          + "; ".join(f"{what}: {why}" for what, why in report.left_alone))
-    commit(plans, functions)
+    commit(plans + methods, functions)
     return report
 
 
@@ -104,6 +107,21 @@ def row_plans(model, mode, report):
         remarks = remarks + device_remarks(model, module)
         layouts = sorted({part.form.table for part in plan.parts.values()})
         report.rows.append((name, type(module).__name__, ", ".join(layouts), remarks))
+    return plans
+
+
+def methods_of(model, mode, report):
+    """(name, module, plan) of attention modules that turn by a method, and of the tables of their rows."""
+    try:
+        plans = _methods.method_plans(model, mode)
+    except _rows.LeftAlone as reason:
+        report.left_alone.append((f"{type(model).__name__}.{_methods.METHOD}", str(reason)))
+        return []
+    for name, module, plan in plans:
+        if isinstance(plan, _methods.TablePlan):
+            report.rows.append((name, type(module).__name__, "sin-cos", device_remarks(model, module)))
+    for kind in sorted({type(module).__name__ for _, module, plan in plans if isinstance(plan, _methods.MethodPlan)}):
+        report.apply.append((kind, _methods.METHOD, "interleaved"))
     return plans
 
 
@@ -176,7 +194,7 @@ def commit(plans, functions):
         raise
 
 
-def restore(model):
+def restore(model: torch.nn.Module) -> None:
     """Undoes `use`: the model's rotary modules, and the functions where no other model uses them, are transformers'
     own again. Raises ValueError for a model that is not swapped."""
     if not isinstance(model, torch.nn.Module):

@@ -1,4 +1,8 @@
 """Rotations of NumPy arrays against the reference. SPDX-License-Identifier: MIT"""
+import sys
+import threading
+import time
+
 import numpy as np
 import pytest
 from reference import BF16, DTYPES, random_array, rotated, rows, same_bytes
@@ -54,7 +58,8 @@ def test_orders_of_axes(axes):
     order = [i for word in ("batch", "heads", "tokens", "head_dim") for i, w in enumerate(words) if w == word]
     wanted = np.empty_like(x)
     wanted.transpose(order)[...] = expected(x.transpose(order))
-    check(posenc.rotate(x, rotation(16), axes=axes), wanted)
+    for same in (axes, axes, words, list(words)):
+        check(posenc.rotate(x, rotation(16), axes=same), wanted)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -183,6 +188,34 @@ def test_threads_give_the_same_bytes(threads):
     x = random_array((2, 5, 77, 32), np.float32)
     turn = posenc.rotation(posenc.RopeSpec(32), range(77))
     assert same_bytes(posenc.rotate(x, turn, threads=threads), posenc.rotate(x, turn))
+
+
+def test_other_threads_run_while_much_is_turned():
+    """Nobody is asked to let the GIL go for 100 s: what runs meanwhile runs because the call has let it go."""
+    x = random_array((512, 32, 128), np.float32)
+    rows, out, ticks, done = posenc.rotation(posenc.RopeSpec(128), range(512)), np.empty_like(x), [], threading.Event()
+
+    def tick():
+        while not done.is_set():
+            ticks.append(time.perf_counter())
+            time.sleep(0)
+
+    other = threading.Thread(target=tick)
+    interval = sys.getswitchinterval()
+    other.start()
+    try:
+        sys.setswitchinterval(100)
+        for _ in range(200):
+            start = time.perf_counter()
+            posenc.rotate(x, rows, axes="tokens,heads,head_dim", out=out)
+            end = time.perf_counter()
+            if any(start < at < end for at in ticks[-2000:]):
+                return
+    finally:
+        sys.setswitchinterval(interval)
+        done.set()
+        other.join()
+    raise AssertionError("200 calls, and no other thread ran within one")
 
 
 def test_a_large_result_bypasses_the_caches():

@@ -88,8 +88,11 @@ WEIGHTS = {"qwen3_next": 0.5}
 # Families without rotary embeddings: use() refuses them.
 WITHOUT = {name: (name, CAUSAL, {}) for name in ("bloom", "mpt", "gpt2", "opt")}
 WITHOUT |= {"falcon-alibi": ("falcon", CAUSAL, {"head_dim": None, "alibi": True}),
-            "t5": ("t5", "T5EncoderModel", {"d_kv": 16, "num_heads": 4, "num_layers": 2}),
-            "roformer": ("roformer", "RoFormerModel", {})}
+            "t5": ("t5", "T5EncoderModel", {"d_kv": 16, "num_heads": 4, "num_layers": 2})}
+
+# Families that take no positions: the tests of FAMILIES do not fit, test_others.py has their own.
+OTHERS = {"roformer": ("roformer", "RoFormerModel", {}),
+          "roformer-decoder": ("roformer", "RoFormerForCausalLM", {"is_decoder": True})}
 
 
 def small_config(model_type, more):
@@ -117,7 +120,7 @@ def small_config(model_type, more):
 
 def small_model(name, seed=0, **more):
     """A model of a family in float32, ready to run, with weights of a size that makes attention uneven."""
-    model_type, cls, keys = FAMILIES.get(name) or WITHOUT[name]
+    model_type, cls, keys = (FAMILIES | WITHOUT | OTHERS)[name]
     config = small_config(model_type, {**keys, **more})
     torch.manual_seed(seed)
     maker = getattr(transformers, cls)
@@ -126,7 +129,7 @@ def small_model(name, seed=0, **more):
     size = WEIGHTS.get(name, 0.7)
     with torch.no_grad():
         for parameter in model.parameters():
-            if parameter.dim() >= 2:
+            if parameter.dim() >= 2 and parameter.requires_grad:  # roformer's rows are a frozen parameter
                 parameter.copy_(torch.randn(parameter.shape, generator=generator) * size / parameter.shape[-1] ** 0.5)
     return model.eval()
 

@@ -1,5 +1,7 @@
-"""Families without rotary modules: use() refuses and changes nothing; the rules of ALiBi and RoFormer are ours.
-SPDX-License-Identifier: MIT"""
+"""Families without rotary modules: use() refuses and changes nothing, and their ALiBi is ours. RoFormer, whose attention
+turns by a method. SPDX-License-Identifier: MIT"""
+import copy
+import pickle
 import sys
 
 from families import WITHOUT, pytest, small_model, torch
@@ -7,6 +9,7 @@ from test_models import TOLERANCE, logits, tokens
 
 import posenc
 import posenc.transformers
+from posenc import _torch, _transformers_methods, _transformers_rows
 
 MASK = torch.ones(2, 11, dtype=torch.long)
 MASK[1, :4] = 0
@@ -93,25 +96,104 @@ def test_mpt_with_our_bias(monkeypatch):
     assert (numbers("mpt", model) - wanted).abs().max() > 1000 * TOLERANCE
 
 
-def test_roformer_with_our_angles_and_rotation(monkeypatch):
+# --- RoFormer -------------------------------------------------------------------------------------------
+
+def swapped_roformer(mode, name="roformer"):
+    own = small_model(name)
+    ours = copy.deepcopy(own)
+    report = posenc.transformers.use(ours, mode, strict=True)
+    assert report.apply == [("RoFormerSelfAttention", "apply_rotary_position_embeddings", "interleaved")]
+    assert [row[2] for row in report.rows] == (["sin-cos"] if mode == "exact" else [])
+    return own, ours
+
+
+@pytest.fixture
+def turned(monkeypatch):
+    """The tensors that were turned by posenc's rows."""
+    made, turn = [], _transformers_methods.rotate_by_rows
+    monkeypatch.setattr(_transformers_methods, "rotate_by_rows", lambda *args: made.append(args) or turn(*args))
+    return made
+
+
+@pytest.mark.parametrize("mode", ["float32", "exact"])
+@pytest.mark.parametrize("rotary_value", [False, True])
+def test_roformer(mode, rotary_value, turned):
+    own, ours = swapped_roformer(mode)
+    for model in (own, ours):
+        for module in model.modules():
+            if hasattr(module, "rotary_value"):
+                module.rotary_value = rotary_value
+    wanted = numbers("roformer", own)
+    turned.clear()
+    found = numbers("roformer", ours)
+    assert (found - wanted).abs().max() <= TOLERANCE and len(turned) == 2 * (3 if rotary_value else 2)
+    by_spec = posenc.rotate(turned[0][0], posenc.rotation(posenc.RopeSpec(16, pairing="interleaved"), range(11)))
+    assert torch.equal(_transformers_methods.rotate_by_rows(*turned[0]), by_spec)
+    assert torch.equal(numbers("roformer", copy.deepcopy(ours)), found)
+    turned.clear()
+    assert torch.equal(numbers("roformer", pickle.loads(pickle.dumps(ours))), wanted) and not turned
+    assert list(ours.state_dict()) == list(own.state_dict())
+    posenc.transformers.restore(ours)
+    assert torch.equal(numbers("roformer", ours), wanted) and not turned
+    assert not any(_transformers_rows.is_swapped(module) for module in ours.modules())
+
+
+@pytest.mark.parametrize("mode", ["float32", "exact"])
+def test_roformer_token_by_token_and_in_training(mode, turned):
+    own, ours = swapped_roformer(mode, "roformer-decoder")
+    ids = tokens(2, 8)
+
+    def steps(model):
+        made, kept = [], None
+        for at in range(8):
+            out = model(input_ids=ids[:, at:at + 1], cache=kept, use_cache=True)
+            kept = out.past_key_values if getattr(out, "cache", None) is None else out.cache
+            made.append(out.logits)
+        return torch.cat(made, 1)
+
+    with torch.no_grad():
+        wanted, found = steps(own), steps(ours)
+        whole = own(input_ids=ids).logits
+    assert (found - wanted).abs().max() <= TOLERANCE and (wanted - whole).abs().max() <= TOLERANCE and turned
+    for model in (own, ours):
+        model(input_ids=ids, labels=ids).loss.backward()
+    for (name, a), b in zip(own.named_parameters(), ours.parameters()):
+        assert a.grad is None and b.grad is None or (a.grad - b.grad).abs().max() <= 1e-5, name
+
+
+@pytest.mark.parametrize("mode", ["float32", "exact"])
+def test_roformer_compiled_and_elsewhere(mode, monkeypatch):
+    _, ours = swapped_roformer(mode)
+    wanted = numbers("roformer", ours)
+    counts = []
+
+    def backend(graph, inputs):
+        counts.append([sum(word in str(node.target) for node in graph.graph.nodes) for word in ("rotate", "rope_rows")])
+        return graph
+
+    torch._dynamo.reset()
+    assert torch.equal(numbers("roformer", torch.compile(ours, backend=backend, fullgraph=True)), wanted)
+    assert counts == [[4, int(mode == "exact")]]
+    torch._dynamo.reset()
+    monkeypatch.setattr(_torch, "is_host", lambda x: False)
+    assert torch.equal(numbers("roformer", ours), wanted)
+
+
+def test_roformer_that_is_not_known():
+    for change, words in ((lambda table: table.requires_grad_(), "trained"), (lambda table: table.mul_(1.01), "other rows")):
+        model = small_model("roformer")
+        with torch.no_grad():
+            change(model.encoder.embed_positions.weight)
+        with pytest.raises(ValueError, match=words):
+            posenc.transformers.use(model)
+
+
+def test_a_method_that_is_not_known(monkeypatch):
     model = small_model("roformer")
-    embedding = model.encoder.embed_positions
-    embedding.weight.copy_(embedding.create_weight())  # small_model fills every weight
-    wanted = numbers("roformer", model)
-    attention = type(model.encoder.layer[0].attention.self)
-    spec = posenc.RopeSpec(embedding.embedding_dim, pairing="interleaved")
-    turned = []
-
-    def rows(shape, cache_length=0, position_ids=None):
-        return posenc.sinusoidal(range(cache_length, cache_length + shape[1]), embedding.embedding_dim,
-                                 layout="sin-cos", dtype=torch.float32)
-
-    def turn(table, q, k, v=None):
-        turned.append(1)
-        rotation = posenc.rotation(spec, range(q.shape[2]))
-        return posenc.rotate((q, k) if v is None else (q, k, v), rotation)
-
-    monkeypatch.setattr(embedding, "forward", rows)
-    assert (numbers("roformer", model) - wanted).abs().max() <= TOLERANCE
-    monkeypatch.setattr(attention, "apply_rotary_position_embeddings", staticmethod(turn))
-    assert (numbers("roformer", model) - wanted).abs().max() <= TOLERANCE and turned
+    kind = type(model.encoder.layer[0].attention.self)
+    original = kind.apply_rotary_position_embeddings
+    for other, words in ((lambda table, q, k, v=None: original(table * 2, q, k, *([] if v is None else [v])), "otherwise"),
+                         (lambda table: table, "other arguments")):
+        monkeypatch.setattr(kind, "apply_rotary_position_embeddings", staticmethod(other))
+        with pytest.raises(ValueError, match=words):
+            posenc.transformers.use(model)

@@ -2,7 +2,9 @@
 SPDX-License-Identifier: MIT"""
 import copy
 import gc
+import importlib
 import inspect
+import json
 import pickle
 import sys
 import weakref
@@ -17,6 +19,7 @@ from posenc import _torch, _transformers_apply, _transformers_rows
 
 IDS = torch.randint(3, 96, (2, 12), generator=torch.Generator().manual_seed(3))
 LLAMA = "transformers.models.llama.modeling_llama"
+importlib.import_module(LLAMA)  # transformers loads it with the first model
 
 
 @pytest.fixture(autouse=True)
@@ -107,6 +110,32 @@ def test_exact_mode_restores_what_a_cast_lost():
     posenc.transformers.restore(model)
     report = posenc.transformers.use(model)
     assert "keeps it" in report.rows[0][3][0]
+
+
+def test_only_what_belongs_together_is_turned_by_us():
+    """cos of ours with another sin, other shapes, or a copy of cos: the function that was there before."""
+    model = small_model("llama")
+    posenc.transformers.use(model)
+    q = torch.randn(1, 4, 3, 16, generator=torch.Generator().manual_seed(1))
+    cos, sin = model.model.rotary_emb(q, torch.arange(3)[None] + 50)
+    own, apply = apply_function().posenc_original, apply_function()
+    assert torch.equal(apply(q, q, cos, sin)[0], posenc.rotate(q, posenc.rotation(posenc.RopeSpec(16), range(50, 53), mode="float32")))
+    for a, b in ((cos, sin * 2), (cos, sin.clone()), (cos * 2, sin), (cos[:, :1], sin[:, :1])):
+        assert torch.equal(apply(q, q, a, b)[0], own(q, q, a, b)[0])
+    wide = torch.randn(1, 4, 1, 16)
+    assert torch.equal(apply(q, wide, cos, sin)[1], own(q, wide, cos, sin)[1])  # one key against three rows
+
+
+def test_threads_for_large_tensors(monkeypatch):
+    model = small_model("llama")
+    posenc.transformers.use(model)
+    wanted, used = logits(model), []
+    threads_for = _torch.threads_for
+    monkeypatch.setattr(_torch, "NUMBERS_OF_A_THREAD", 100)
+    monkeypatch.setattr(_transformers_apply, "threads_for", lambda x: used.append(threads_for(x)) or used[-1])
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 3)
+    assert torch.equal(logits(model), wanted) and set(used) == {3}
+    assert _torch.threads_for(torch.zeros(250)) == 2 and _torch.threads_for(torch.zeros(3)) == 1
 
 
 def gradients(model, **more):
@@ -503,6 +532,77 @@ def test_remote_code_is_tried():
     refused(both, "strict is given", strict=True)
     report = posenc.transformers.use(both)
     assert len(report.rows) == 1 and "every form" in report.left_alone[0][1]
+
+
+REMOTE = '''
+import torch
+from transformers import PretrainedConfig, PreTrainedModel
+
+
+class OwnConfig(PretrainedConfig):
+    model_type = "own_rotary"
+
+
+class OwnRotaryEmbedding(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("inv_freq", 10000.0 ** (-torch.arange(0, 8, 2).float() / 8), persistent=False)
+
+    def forward(self, x, position_ids):
+        freqs = (position_ids[..., None].float() * self.inv_freq).repeat_interleave(2, -1)
+        return freqs.cos(), freqs.sin()
+
+
+def rotate_every_two(x):
+    return torch.stack((-x[..., 1::2], x[..., 0::2]), -1).flatten(-2)
+
+
+def apply_rotary(q, k, cos, sin):
+    cos, sin = cos.unsqueeze(1), sin.unsqueeze(1)
+    return q * cos + rotate_every_two(q) * sin, k * cos + rotate_every_two(k) * sin
+
+
+class OwnModel(PreTrainedModel):
+    config_class = OwnConfig
+    _no_split_modules = []
+
+    def __init__(self, config):
+        super().__init__(config)
+        self.embed = torch.nn.Embedding(97, 48)
+        self.rotary = OwnRotaryEmbedding()
+        self.post_init()
+
+    def _init_weights(self, module):
+        pass
+
+    def forward(self, input_ids):
+        q, k, v = self.embed(input_ids).unflatten(-1, (6, 8)).transpose(1, 2).chunk(3, 1)
+        q, k = apply_rotary(q, k, *self.rotary(q, torch.arange(input_ids.shape[1])[None] + 1000))
+        return torch.nn.functional.scaled_dot_product_attention(q, k, v)
+'''
+
+
+@pytest.mark.parametrize("mode", ["float32", "exact"])
+def test_a_model_of_remote_code(mode, tmp_path, monkeypatch):
+    monkeypatch.setattr("transformers.dynamic_module_utils.HF_MODULES_CACHE", str(tmp_path / "modules"))
+    folder = tmp_path / "own"
+    folder.mkdir()
+    (folder / "modeling_own.py").write_text(REMOTE)
+    (folder / "config.json").write_text(json.dumps({
+        "model_type": "own_rotary", "auto_map": {"AutoConfig": "modeling_own.OwnConfig", "AutoModel": "modeling_own.OwnModel"}}))
+    config = transformers.AutoConfig.from_pretrained(folder, trust_remote_code=True)
+    model = transformers.AutoModel.from_config(config, trust_remote_code=True).eval()
+    assert type(model).__module__.startswith("transformers_modules")
+    with torch.no_grad():
+        wanted = model(IDS)
+        report = posenc.transformers.use(model, mode, strict=True)
+        found = model(IDS)
+        posenc.transformers.restore(model)
+        again = model(IDS)
+    assert [row[1:3] for row in report.rows] == [("OwnRotaryEmbedding", "full-interleaved")]
+    assert [(name, what) for _, name, what in report.apply] == [("apply_rotary", "interleaved")]
+    assert (found - wanted).abs().max() <= (1e-5 if mode == "float32" else 1e-3)
+    assert not torch.equal(found, wanted) and torch.equal(again, wanted)
 
 
 @pytest.mark.parametrize("file,name", [("rows", "swap_module"), ("apply", "install")])
