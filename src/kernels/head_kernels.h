@@ -62,9 +62,8 @@ typedef struct penc_head_kernels {
     penc_head_kernel *stream_copy;
 } penc_head_kernels;
 
-/* Heads that a kernel makes ahead of the one that it finishes, so that what is found out about a whole head is there
- * in time; the ring of memory that keeps them; and the most channels that fit it. */
-enum { PENC_HEADS_AHEAD = 6, PENC_HEAD_RING = 8, PENC_MOST_TURNED = 512 };
+/* The most channels of heads of which a kernel keeps numbers or tables. */
+enum { PENC_MOST_TURNED = 512 };
 
 /* Norm and rotation of whole heads within a dtype, times factor: what norm and a rotation kernel do one after the
  * other. Vectors only; NULL for float64. `lanes` divides the pairs (twice for halves of bfloat16), and there are at
