@@ -345,9 +345,10 @@ static void assert_quantised(posenc_dtype from, penc_format to, int turns, penc_
     }
     if (memcmp(y[0].data, y[1].data, y[0].bytes) != 0 ||
         memcmp(scales[0].data, scales[1].data, scales[0].bytes) != 0)
-        fail_msg("%s to format %d, turned %d, order %d: %zu heads, %zu channels, factor %g: another "
-                 "result than stage by stage",
-                 posenc_dtype_name(from), to, turns, order, job.heads, channels, job.factor);
+        fail_msg(
+            "%s to format %d, turned %d, order %d: %zu heads, %zu channels, factor %g: another "
+            "result than stage by stage",
+            posenc_dtype_name(from), to, turns, order, job.heads, channels, job.factor);
     guarded *all[] = {&x, &table, &y[0], &y[1], &scales[0], &scales[1]};
     for (size_t i = 0; i < COUNT(all); i++)
         guarded_free(all[i]);
@@ -368,8 +369,8 @@ static void quantising_at_once_gives_the_bytes_of_stages(void **state) {
         assert_true(penc_head_turned_quantise_of(from, to, order, PENC_MOST_TURNED + 32) == NULL);
         assert_int_equal(penc_head_quantise_of(from, to, 97) != NULL, vectors);
         for (size_t trial = 0; vectors && trial < random_trials(120); trial++) {
-            size_t channels = turns ? 32 * (1 + random_below(&rng, 4))
-                                    : 1 + random_below(&rng, MOST_CHANNELS);
+            size_t channels =
+                turns ? 32 * (1 + random_below(&rng, 4)) : 1 + random_below(&rng, MOST_CHANNELS);
             assert_quantised(from, to, turns, order, channels, &rng);
         }
     }

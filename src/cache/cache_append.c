@@ -205,7 +205,8 @@ static size_t penc_append_run(const penc_append_side *side, const penc_head_pass
                    (ptrdiff_t)token * tensor->strides[POSENC_AXIS_TOKENS];
     ptrdiff_t row = 0;
     int64_t slot;
-    size_t run = penc_slot_run(&side->slots, batch, token, stages && stages->scales ? 1 : most, &slot);
+    size_t run =
+        penc_slot_run(&side->slots, batch, token, stages && stages->scales ? 1 : most, &slot);
     if (slot < 0)
         return 1;
     if (side->rotation.rotary_dim)

@@ -65,12 +65,7 @@ typedef struct penc_head_kernels {
 /* The most channels of heads of which a vector kernel keeps numbers or tables; how many heads ahead of the one that it
  * finishes it finds out about a whole head; how many heads' numbers it keeps for that, and factors, of which four are
  * made at once. */
-enum {
-    PENC_MOST_TURNED = 512,
-    PENC_HEADS_AHEAD = 6,
-    PENC_RING_HEADS = 8,
-    PENC_RING_FACTORS = 16
-};
+enum { PENC_MOST_TURNED = 512, PENC_HEADS_AHEAD = 6, PENC_RING_HEADS = 8, PENC_RING_FACTORS = 16 };
 
 /* What has been found out about the next heads: rows of four lanes, from which four heads' factors are made. */
 typedef struct penc_head_ring {

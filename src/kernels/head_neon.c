@@ -128,16 +128,16 @@ PENC_ALWAYS_INLINE void NAME(four_inverses)(const uint32_t *rows, float most, fl
     vst1q_f32(inverses, vreinterpretq_f32_u32(inverse));
 }
 
-#define H_LOAD                       NAME(load_head)
-#define H_STORE                      NAME(store_head)
-#define H_FOUR_ROOTS                 NAME(four_roots)
-#define H_FOUR_INVERSES              NAME(four_inverses)
-#define H_HAS_16_BIT_ROW              0
+#define H_LOAD                                     NAME(load_head)
+#define H_STORE                                    NAME(store_head)
+#define H_FOUR_ROOTS                               NAME(four_roots)
+#define H_FOUR_INVERSES                            NAME(four_inverses)
+#define H_HAS_16_BIT_ROW                           0
 #define H_LARGEST_16_ROW(format, x, channels, row) ((void)0)
-#define H_INTEGERS                   uint32x4_t
-#define H_NOTHING                    vdupq_n_u32(0)
-#define H_LARGER(a, v)               vmaxq_u32(a, NAME(magnitude)(v))
-#define H_LARGEST_ROW                vst1q_u32
+#define H_INTEGERS                                 uint32x4_t
+#define H_NOTHING                                  vdupq_n_u32(0)
+#define H_LARGER(a, v)                             vmaxq_u32(a, NAME(magnitude)(v))
+#define H_LARGEST_ROW                              vst1q_u32
 
 #include "kernels/head_vector.inc"
 

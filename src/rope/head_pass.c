@@ -90,8 +90,8 @@ static penc_head_kernel *penc_turned_quantise_kernel(const penc_head_pass *pass)
         pass->y.tensor_scale > 0.0f || rotation->rotary_dim != pass->head_dim ||
         rotation->second_stride != 0 || rotation->pairing != pass->y_pairing)
         return NULL;
-    return penc_head_turned_quantise_of(from, pass->y.format,
-                                        (penc_channel_order)rotation->pairing, pass->head_dim);
+    return penc_head_turned_quantise_of(from, pass->y.format, (penc_channel_order)rotation->pairing,
+                                        pass->head_dim);
 }
 
 /* Heads from floats to 8 bits with a scale each. */
@@ -423,8 +423,8 @@ static int penc_runs_as_heads(const penc_head_pass *pass, double factor) {
     const penc_head_side *x = &pass->x, *y = &pass->y;
     ptrdiff_t heads = (ptrdiff_t)pass->heads;
     int turns = pass->rotation && pass->rotation->rotary_dim;
-    int direct = x->format == PENC_FORMAT_F32 || pass->quantise ||
-                 (x->format == y->format && factor == 1.0);
+    int direct =
+        x->format == PENC_FORMAT_F32 || pass->quantise || (x->format == y->format && factor == 1.0);
     return !turns && !pass->norm && direct && x->channel == 1 && y->channel == 1 &&
            x->token == heads * x->head && y->token == heads * y->head &&
            y->scale_token == heads * y->scale_head && penc_is_float(x->format);
