@@ -77,10 +77,10 @@ static const grid grids[] = {
       [PAIRING] = PAIRINGS,
       [WIDTH] = ONE(HEAD_DIM),
       [TOKENS] = {3, {1, SHORT, LONG}}}},
-    {BENCH_APPEND, /* 16-bit keys and values as they are */
+    {BENCH_APPEND, /* 16-bit keys and values as they are, and quantised */
      KV_HEADS,
      {[DTYPE] = ONE(POSENC_F16),
-      [CACHE] = ONE(POSENC_CACHE_F16),
+      [CACHE] = {2, {POSENC_CACHE_F16, POSENC_CACHE_INT8}},
       [WIDTH] = ONE(HEAD_DIM),
       [TOKENS] = {3, {1, SHORT, LONG}}}},
     {BENCH_APPEND, /* and what CPU engines compute in */

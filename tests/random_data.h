@@ -29,6 +29,17 @@ static inline size_t random_trials(size_t usual) {
     return random_is_long() ? 20 * usual : usual;
 }
 
+/* For trials that take long: fewer under sanitizers, where every access is checked and which run them at every CPU
+ * level too. */
+static inline size_t random_slow_trials(size_t usual) {
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+    usual /= 5;
+#endif
+#endif
+    return random_trials(usual);
+}
+
 /* To be called before the tests run. */
 static inline void random_announce(void) {
     printf("# seed %llu%s\n", (unsigned long long)random_seed(), random_is_long() ? ", long" : "");

@@ -283,6 +283,99 @@ static void norm_and_rotation_at_once_give_the_bytes_of_stages(void **state) {
     }
 }
 
+/* --- Quantising, after a rotation or without -------------------------------------------------------- */
+
+/* What the scalar kernels do one after the other: widen or turn to float32, then narrow. */
+static void quantise_in_stages(const penc_head_job *job, posenc_dtype from, penc_format to,
+                               int turns, penc_channel_order order) {
+    static float wide[MOST_HEADS * MOST_CHANNELS];
+    ptrdiff_t pairs = (ptrdiff_t)job->channels / 2;
+    penc_head_job widen = *job, narrow = *job;
+    widen.y = wide;
+    widen.y_head = narrow.x_head = (ptrdiff_t)job->channels;
+    narrow.x = wide;
+    if (!turns) {
+        penc_head_scalar_set.widen[from](&widen);
+    } else {
+        penc_side side = {0, job->x_head, order == PENC_PAIRS ? 2 : 1,
+                          order == PENC_PAIRS ? 1 : pairs};
+        penc_side wide_side = side;
+        wide_side.head = narrow.x_head;
+        penc_rotate_job turn = {.tokens = 1,
+                                .heads = job->heads,
+                                .pairs = (size_t)pairs,
+                                .x = side,
+                                .y = wide_side,
+                                .table = {0, 1, 0, NULL},
+                                .scale = 1.0};
+        penc_rotate_scalar_of(from, POSENC_F32)(&turn, job->x, job->cos, job->sin, wide);
+    }
+    penc_head_scalar_set.narrow[to](&narrow);
+}
+
+static void assert_quantised(posenc_dtype from, penc_format to, int turns, penc_channel_order order,
+                             size_t channels, random_stream *rng) {
+    penc_head_kernel *kernel = turns ? penc_head_turned_quantise_of(from, to, order, channels)
+                                     : penc_head_quantise_of(from, to, channels);
+    kernel_case c = {.kind = NARROW, .format = to};
+    random_job(&c, channels, rng);
+    penc_head_job job = c.job;
+    job.heads = 1 + random_below(rng, MOST_HEADS);
+    size_t bytes = penc_format_bytes((penc_format)from), x_count = reach(&job, job.x_head);
+    size_t y_count = reach(&job, job.y_head);
+    size_t s_count = (job.heads - 1) * (size_t)job.scale_head + 1;
+    guarded x = guarded_new(x_count * bytes, (guard_side)random_below(rng, 2));
+    guarded table = guarded_new((channels + 2) * sizeof(float), GUARD_AFTER);
+    guarded y[2], scales[2];
+    fill(x.data, x_count, (penc_format)from, (int)random_below(rng, DATA), rng);
+    fill(table.data, channels + 2, PENC_FORMAT_F32, PLAIN, rng);
+    job.x = x.data;
+    job.cos = table.data;
+    job.sin = job.cos + channels / 2;
+    for (int i = 0; i < 2; i++) {
+        y[i] = guarded_new(y_count, GUARD_AFTER);
+        scales[i] = guarded_new(s_count * sizeof(float), GUARD_AFTER);
+        job.y = y[i].data;
+        job.scales = scales[i].data;
+        if (i)
+            kernel(&job);
+        else
+            quantise_in_stages(&job, from, to, turns, order);
+        make_nans_alike(scales[i].data, s_count, PENC_FORMAT_F32);
+    }
+    if (memcmp(y[0].data, y[1].data, y[0].bytes) != 0 ||
+        memcmp(scales[0].data, scales[1].data, scales[0].bytes) != 0)
+        fail_msg(
+            "%s to format %d, turned %d, order %d: %zu heads, %zu channels, factor %g: another "
+            "result than stage by stage",
+            posenc_dtype_name(from), to, turns, order, job.heads, channels, job.factor);
+    guarded *all[] = {&x, &table, &y[0], &y[1], &scales[0], &scales[1]};
+    for (size_t i = 0; i < COUNT(all); i++)
+        guarded_free(all[i]);
+}
+
+static void quantising_at_once_gives_the_bytes_of_stages(void **state) {
+    (void)state;
+    static const posenc_dtype dtypes[] = {POSENC_F32, POSENC_F16, POSENC_BF16};
+    random_stream rng = random_of(__func__);
+    int vectors = penc_cpu_level_now() != PENC_CPU_SCALAR;
+    for (size_t number = 0; number < 3 * 2 * 3; number++) {
+        posenc_dtype from = dtypes[number % 3];
+        penc_format to = number / 3 % 2 ? PENC_FORMAT_FP8 : PENC_FORMAT_INT8;
+        int turns = number / 6 > 0;
+        penc_channel_order order = number / 6 == 2 ? PENC_PAIRS : PENC_HALVES;
+        assert_int_equal(penc_head_turned_quantise_of(from, to, order, 96) != NULL, vectors);
+        assert_true(penc_head_turned_quantise_of(from, to, order, 98) == NULL);
+        assert_true(penc_head_turned_quantise_of(from, to, order, PENC_MOST_TURNED + 32) == NULL);
+        assert_int_equal(penc_head_quantise_of(from, to, 97) != NULL, vectors);
+        for (size_t trial = 0; vectors && trial < random_trials(120); trial++) {
+            size_t channels =
+                turns ? 32 * (1 + random_below(&rng, 4)) : 1 + random_below(&rng, MOST_CHANNELS);
+            assert_quantised(from, to, turns, order, channels, &rng);
+        }
+    }
+}
+
 static void copies_past_the_caches_are_copies(void **state) {
     (void)state;
     random_stream rng = random_of(__func__);
@@ -322,6 +415,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(random_jobs_give_the_bytes_of_the_reference),
         cmocka_unit_test(every_count_of_channels_gives_the_bytes_of_the_reference),
         cmocka_unit_test(norm_and_rotation_at_once_give_the_bytes_of_stages),
+        cmocka_unit_test(quantising_at_once_gives_the_bytes_of_stages),
         cmocka_unit_test(copies_past_the_caches_are_copies),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -172,7 +172,7 @@ static void assert_case(norm_case *c, random_stream *rng) {
 static void random_stages_give_the_bytes_of_plain_loops(void **state) {
     (void)state;
     random_stream rng = random_of(__func__);
-    for (size_t trial = 0; trial < random_trials(1500); trial++) {
+    for (size_t trial = 0; trial < random_slow_trials(1500); trial++) {
         norm_case c;
         random_case(&c, &rng);
         assert_case(&c, &rng);

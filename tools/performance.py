@@ -9,7 +9,7 @@ import sys
 
 
 def key(case):
-    fields = "work dtype pairing tokens heads head_dim order in_place mode first_position".split()
+    fields = "work dtype pairing tokens heads head_dim cache order in_place mode first_position".split()
     return tuple(case.get(field) for field in fields)
 
 
@@ -18,6 +18,8 @@ def name(case):
         return f"{case['dtype']}, mode {case['mode']}, {case['tokens']} rows from {case['first_position']}"
     if case["work"] == "bias":
         return f"{case['dtype']}, {case['heads']} heads"
+    if case["work"] == "append":
+        return f"{case['dtype']} to {case['cache']}, {case['tokens']} x {case['heads']} x {case['head_dim']}"
     place = "in place" if case["in_place"] else "out of place"
     order = "" if case["order"] == "tokens" else ", (heads, tokens)"
     return f"{case['dtype']} {case['pairing']}, {case['tokens']} x {case['heads']} x {case['head_dim']}{order}, {place}"
@@ -25,6 +27,10 @@ def name(case):
 
 def cell(case):
     return f"{case['ratio']:.2f} ({case['ratio_least']:.2f} to {case['ratio_most']:.2f})"
+
+
+# What some works have beside the ratio to memcpy: the same work in several calls, and the rotation without the norm.
+MORE = {"parts": "parts_ratio", "alone": "alone_ratio"}
 
 
 def main(first, *others):
@@ -35,11 +41,14 @@ def main(first, *others):
         labels.append(label)
         columns.append({key(case): case for case in json.load(open(path, encoding="utf-8"))})
     for work in dict.fromkeys(case["work"] for case in cases):
-        print(f"\n| {work} | ratio | microseconds |" + "".join(f" {label} |" for label in labels))
-        print("|---|---|---|" + "---|" * len(labels))
-        for case in (c for c in cases if c["work"] == work):
+        own = [c for c in cases if c["work"] == work]
+        there = {label: field for label, field in MORE.items() if field in own[0]}
+        print(f"\n| {work} | ratio | microseconds |" + "".join(f" {label} |" for label in [*there, *labels]))
+        print("|---|---|---|" + "---|" * (len(there) + len(labels)))
+        for case in own:
             more = [column.get(key(case)) for column in columns]
             print(f"| {name(case)} | {cell(case)} | {case['nanoseconds'] / 1e3:.2f} |"
+                  + "".join(f" {case[field]:.2f} |" for field in there.values())
                   + "".join(f" {cell(m)} |" if m else " |" for m in more))
 
 

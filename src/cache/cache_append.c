@@ -185,26 +185,44 @@ static int penc_streams(const penc_append_plan *plan, const penc_append_side *si
            (stores == POSENC_STORES_AUTO ? all >= FROM_BYTES : stores == POSENC_STORES_STREAMING);
 }
 
-static void penc_append_token(const penc_append_side *side, const penc_head_pass *pass,
-                              penc_row_finder *finder, size_t batch, size_t token) {
+/* How many tokens from `token` on, `most` at most, turn by rows that follow one another. */
+static size_t penc_row_run(penc_row_finder *finder, size_t batch, size_t token, size_t most,
+                           ptrdiff_t *row) {
+    size_t run = 1;
+    *row = penc_row_place(finder, batch, token);
+    while (run < most && penc_row_place(finder, batch, token + run) ==
+                             *row + (ptrdiff_t)run * finder->rotation->row_stride)
+        run++;
+    return run;
+}
+
+/* Appends as many tokens from `token` on as lie like one another, `most` at most. Returns their number. */
+static size_t penc_append_run(const penc_append_side *side, const penc_head_pass *pass,
+                              penc_row_finder *finder, size_t batch, size_t token, size_t most) {
     const posenc_tensor *tensor = side->item->tensor;
-    int64_t slot = penc_slot_of(&side->slots, batch, token);
+    const posenc_head_stages *stages = side->item->stages;
     ptrdiff_t at = (ptrdiff_t)batch * tensor->strides[POSENC_AXIS_BATCH] +
                    (ptrdiff_t)token * tensor->strides[POSENC_AXIS_TOKENS];
-    ptrdiff_t row = side->rotation.rotary_dim ? penc_row_place(finder, batch, token) : 0;
+    ptrdiff_t row = 0;
+    int64_t slot;
+    size_t run =
+        penc_slot_run(&side->slots, batch, token, stages && stages->scales ? 1 : most, &slot);
     if (slot < 0)
-        return;
-    penc_head_token head_token = {
+        return 1;
+    if (side->rotation.rotary_dim)
+        run = penc_row_run(finder, batch, token, run, &row);
+    penc_head_token first = {
         .x = (const char *)side->item->input + at * (ptrdiff_t)posenc_dtype_bytes(tensor->dtype),
         .y = penc_slot_data(&side->view, slot),
         .y_scales = penc_slot_scales(&side->view, slot),
-        .factor = penc_token_factor(side->item->stages, 0, batch, token),
+        .factor = penc_token_factor(stages, 0, batch, token),
     };
     if (side->rotation.rotary_dim) {
-        head_token.cos = (const float *)side->rotation.cos + row;
-        head_token.sin = (const float *)side->rotation.sin + row;
+        first.cos = (const float *)side->rotation.cos + row;
+        first.sin = (const float *)side->rotation.sin + row;
     }
-    penc_pass_heads(pass, &head_token);
+    penc_pass_run(pass, &first, run);
+    return run;
 }
 
 static void penc_append_side_now(const penc_append_plan *plan, const penc_append_side *side,
@@ -214,9 +232,7 @@ static void penc_append_side_now(const penc_append_plan *plan, const penc_append
     penc_head_pass pass = {
         .heads = tensor->shape[POSENC_AXIS_HEADS],
         .head_dim = tensor->shape[POSENC_AXIS_HEAD_DIM],
-        .x = {(penc_format)tensor->dtype, tensor->strides[POSENC_AXIS_HEADS],
-              tensor->shape[POSENC_AXIS_HEAD_DIM] > 1 ? tensor->strides[POSENC_AXIS_HEAD_DIM] : 1,
-              0, 0.0f},
+        .x = penc_side_of_tensor(tensor),
         .y = penc_side_of_cache(&side->view),
         .large = side->input.high - side->input.low > 1 << 20,
         .stream = penc_streams(plan, side, stores),
@@ -227,8 +243,9 @@ static void penc_append_side_now(const penc_append_plan *plan, const penc_append
     penc_ready_pass(&pass, weights);
     penc_row_finder finder = {&side->rotation, 0};
     for (size_t batch = 0; batch < tensor->shape[POSENC_AXIS_BATCH]; batch++) {
-        for (size_t token = plan->first; token < plan->first + plan->count; token++)
-            penc_append_token(side, &pass, &finder, batch, token);
+        for (size_t done = 0; done < plan->count;)
+            done += penc_append_run(side, &pass, &finder, batch, plan->first + done,
+                                    plan->count - done);
     }
     if (pass.stream)
         penc_finish_streaming();

@@ -18,10 +18,32 @@ int64_t penc_slot_of(const penc_slot_plan *plan, size_t batch, size_t token) {
     return number * (int64_t)plan->block_tokens + (int64_t)(place % plan->block_tokens);
 }
 
+size_t penc_slot_run(const penc_slot_plan *plan, size_t batch, size_t token, size_t most,
+                     int64_t *slot) {
+    const posenc_slots *s = &plan->slots;
+    *slot = penc_slot_of(plan, batch, token);
+    if (*slot < 0)
+        return 1;
+    size_t left = plan->block_tokens - (size_t)*slot % plan->block_tokens, run = 1;
+    left = left < most ? left : most;
+    if (!s->slot_ids)
+        return left;
+    const int64_t *ids = s->slot_ids + (ptrdiff_t)batch * s->slot_ids_stride + (ptrdiff_t)token;
+    while (run < left && ids[run] == *slot + (int64_t)run)
+        run++;
+    return run;
+}
+
 /* --- Named twice ---------------------------------------------------------------------------------- */
 
 static int64_t penc_slot_at(const penc_slot_plan *plan, size_t index) {
     return penc_slot_of(plan, index / plan->tokens, index % plan->tokens);
+}
+
+/* The slot of an index, and how many from it on follow one another. */
+static size_t penc_run_at(const penc_slot_plan *plan, size_t index, int64_t *slot) {
+    size_t token = index % plan->tokens;
+    return penc_slot_run(plan, index / plan->tokens, token, plan->tokens - token, slot);
 }
 
 static posenc_status penc_fail_twice(int64_t slot, size_t index, const char *argument,
@@ -36,14 +58,18 @@ static posenc_status penc_fail_twice(int64_t slot, size_t index, const char *arg
 static size_t penc_find_again(const penc_slot_plan *plan, size_t count, int64_t first,
                               uint64_t *marks, size_t words) {
     memset(marks, 0, words * sizeof *marks);
-    for (size_t i = 0; i < count; i++) {
-        uint64_t at = (uint64_t)penc_slot_at(plan, i) - (uint64_t)first;
-        if (at >= 64 * words) /* -1 is never within */
-            continue;
-        uint64_t mark = UINT64_C(1) << at % 64;
-        if (marks[at / 64] & mark)
-            return i;
-        marks[at / 64] |= mark;
+    for (size_t i = 0, run; i < count; i += run) {
+        int64_t slot;
+        run = penc_run_at(plan, i, &slot);
+        for (size_t k = 0; slot >= 0 && k < run; k++) {
+            uint64_t at = (uint64_t)slot + k - (uint64_t)first;
+            if (at >= 64 * words)
+                continue;
+            uint64_t mark = UINT64_C(1) << at % 64;
+            if (marks[at / 64] & mark)
+                return i + k;
+            marks[at / 64] |= mark;
+        }
     }
     return count;
 }
@@ -56,14 +82,15 @@ static posenc_status penc_check_distinct(const penc_slot_plan *plan, size_t coun
     uint64_t marks[WORDS];
     int64_t least = INT64_MAX, most = -1, before = -1;
     int rises = 1;
-    for (size_t i = 0; i < count; i++) {
-        int64_t slot = penc_slot_at(plan, i);
+    for (size_t i = 0, run; i < count; i += run) {
+        int64_t slot;
+        run = penc_run_at(plan, i, &slot);
         if (slot < 0)
             continue;
         rises = rises && slot > before;
-        before = slot;
+        before = slot + (int64_t)run - 1;
         least = slot < least ? slot : least;
-        most = slot > most ? slot : most;
+        most = before > most ? before : most;
     }
     if (rises)
         return POSENC_OK;
@@ -159,6 +186,7 @@ posenc_status penc_check_slot_list(const int64_t *list, size_t count, const penc
     posenc_status status = penc_check_ids(list, count, 0, view, 0, argument, error);
     if (status || !distinct)
         return status;
-    penc_slot_plan plan = {.slots = {.slot_ids = list}, .tokens = count};
+    penc_slot_plan plan = {
+        .slots = {.slot_ids = list}, .tokens = count, .block_tokens = view->cache.block_tokens};
     return penc_check_distinct(&plan, count, argument, error);
 }

@@ -182,7 +182,11 @@ float *penc_slot_scales(const penc_cache_view *view, int64_t slot) {
 
 penc_head_side penc_side_of_cache(const penc_cache_view *view) {
     const posenc_cache *c = &view->cache;
-    return (penc_head_side){(penc_format)c->format, c->head_stride,
-                            c->head_dim > 1 ? c->channel_stride : 1, c->scale_head_stride,
-                            c->tensor_scale};
+    return (penc_head_side){.format = (penc_format)c->format,
+                            .head = c->head_stride,
+                            .channel = c->head_dim > 1 ? c->channel_stride : 1,
+                            .scale_head = c->scale_head_stride,
+                            .tensor_scale = c->tensor_scale,
+                            .token = c->token_stride,
+                            .scale_token = c->scale_token_stride};
 }

@@ -88,8 +88,6 @@ PENC_ALWAYS_INLINE void NAME(largest_row)(uint32_t *row, __m256i a) {
 
 #define H_LOAD         NAME(load_head)
 #define H_STORE        NAME(store_head)
-#define H_FUSED        _mm256_fmadd_ps
-#define H_SUM_ROW      NAME(row_of_eight)
 #define H_INTEGERS     __m256i
 #define H_NOTHING      _mm256_setzero_si256()
 #define H_LARGER(a, v) _mm256_max_epi32(a, NAME(magnitude)(v))

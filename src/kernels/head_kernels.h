@@ -62,9 +62,19 @@ typedef struct penc_head_kernels {
     penc_head_kernel *stream_copy;
 } penc_head_kernels;
 
-/* Heads that a kernel makes ahead of the one that it finishes, so that what is found out about a whole head is there
- * in time; the ring of memory that keeps them; and the most channels that fit it. */
-enum { PENC_HEADS_AHEAD = 6, PENC_HEAD_RING = 8, PENC_MOST_TURNED = 512 };
+/* The most channels of heads of which a vector kernel keeps numbers or tables; how many heads ahead of the one that it
+ * finishes it finds out about a whole head; how many heads' numbers it keeps for that, and factors, of which four are
+ * made at once. */
+enum { PENC_MOST_TURNED = 512, PENC_HEADS_AHEAD = 6, PENC_RING_HEADS = 8, PENC_RING_FACTORS = 16 };
+
+/* What has been found out about the next heads: rows of four lanes, from which four heads' factors are made. */
+typedef struct penc_head_ring {
+    union {
+        _Alignas(16) float sums[16];
+        uint32_t largest[16];
+    } rows;
+    _Alignas(16) float factors[PENC_RING_FACTORS], scales[PENC_RING_FACTORS];
+} penc_head_ring;
 
 /* Norm and rotation of whole heads within a dtype, times factor: what norm and a rotation kernel do one after the
  * other. Vectors only; NULL for float64. `lanes` divides the pairs (twice for halves of bfloat16), and there are at

@@ -74,6 +74,31 @@ PENC_ALWAYS_INLINE void NAME(store_head)(penc_format format, void *p, float32x4_
     }
 }
 
+typedef struct NAME(sums) {
+    float32x4_t part[4];
+} NAME(sums);
+
+PENC_ALWAYS_INLINE NAME(sums) NAME(no_sums)(void) {
+    float32x4_t zero = vdupq_n_f32(0.0f);
+    return (NAME(sums)){{zero, zero, zero, zero}};
+}
+
+/* float16 has products of 22 bits: fused sums round no differently. */
+PENC_ALWAYS_INLINE void NAME(add_squares)(penc_format format, NAME(sums) * sums, const void *x) {
+    for (size_t k = 0; k < 4; k++) {
+        const char *at = (const char *)x + k * (format == PENC_FORMAT_F32 ? 16 : 8);
+        float32x4_t v = NAME(load_head)(format, at);
+        sums->part[k] = format == PENC_FORMAT_F16 ? vfmaq_f32(sums->part[k], v, v)
+                                                  : vaddq_f32(sums->part[k], vmulq_f32(v, v));
+    }
+}
+
+PENC_ALWAYS_INLINE void NAME(sum_row)(penc_format format, const NAME(sums) * sums, float *row) {
+    (void)format;
+    vst1q_f32(row, vaddq_f32(vaddq_f32(sums->part[0], sums->part[2]),
+                             vaddq_f32(sums->part[1], sums->part[3])));
+}
+
 PENC_ALWAYS_INLINE void NAME(four_roots)(const float *rows, float channels, float epsilon,
                                          float *roots) {
     float32x4_t a = vld1q_f32(rows), b = vld1q_f32(rows + 4);
@@ -103,18 +128,16 @@ PENC_ALWAYS_INLINE void NAME(four_inverses)(const uint32_t *rows, float most, fl
     vst1q_f32(inverses, vreinterpretq_f32_u32(inverse));
 }
 
-#define H_LOAD                       NAME(load_head)
-#define H_STORE                      NAME(store_head)
-#define H_FUSED(a, b, c)             vfmaq_f32(c, a, b)
-#define H_SUM_ROW                    vst1q_f32
-#define H_FOUR_ROOTS                 NAME(four_roots)
-#define H_FOUR_INVERSES              NAME(four_inverses)
-#define H_HAS_BF16_ROW               0
-#define H_BF16_ROW(x, channels, row) ((void)0)
-#define H_INTEGERS                   uint32x4_t
-#define H_NOTHING                    vdupq_n_u32(0)
-#define H_LARGER(a, v)               vmaxq_u32(a, NAME(magnitude)(v))
-#define H_LARGEST_ROW                vst1q_u32
+#define H_LOAD                                     NAME(load_head)
+#define H_STORE                                    NAME(store_head)
+#define H_FOUR_ROOTS                               NAME(four_roots)
+#define H_FOUR_INVERSES                            NAME(four_inverses)
+#define H_HAS_16_BIT_ROW                           0
+#define H_LARGEST_16_ROW(format, x, channels, row) ((void)0)
+#define H_INTEGERS                                 uint32x4_t
+#define H_NOTHING                                  vdupq_n_u32(0)
+#define H_LARGER(a, v)                             vmaxq_u32(a, NAME(magnitude)(v))
+#define H_LARGEST_ROW                              vst1q_u32
 
 #include "kernels/head_vector.inc"
 

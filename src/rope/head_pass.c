@@ -24,6 +24,15 @@ size_t penc_most_channels(posenc_dtype dtype) {
     return PENC_HEAD_BYTES / (dtype == POSENC_F64 ? sizeof(double) : sizeof(float));
 }
 
+penc_head_side penc_side_of_tensor(const posenc_tensor *tensor) {
+    const ptrdiff_t *strides = tensor->strides;
+    return (penc_head_side){
+        .format = (penc_format)tensor->dtype,
+        .head = strides[POSENC_AXIS_HEADS],
+        .channel = tensor->shape[POSENC_AXIS_HEAD_DIM] > 1 ? strides[POSENC_AXIS_HEAD_DIM] : 1,
+        .token = strides[POSENC_AXIS_TOKENS]};
+}
+
 /* --- Choosing ------------------------------------------------------------------------------------- */
 
 static int penc_is_float(penc_format format) {
@@ -81,8 +90,8 @@ static penc_head_kernel *penc_turned_quantise_kernel(const penc_head_pass *pass)
         pass->y.tensor_scale > 0.0f || rotation->rotary_dim != pass->head_dim ||
         rotation->second_stride != 0 || rotation->pairing != pass->y_pairing)
         return NULL;
-    return penc_head_turned_quantise_of(from, pass->y.format,
-                                        (penc_channel_order)rotation->pairing, pass->head_dim);
+    return penc_head_turned_quantise_of(from, pass->y.format, (penc_channel_order)rotation->pairing,
+                                        pass->head_dim);
 }
 
 /* Heads from floats to 8 bits with a scale each. */
@@ -253,21 +262,23 @@ static penc_heads penc_turn_heads(const penc_pass_group *g, penc_heads from) {
     return to;
 }
 
-/* Heads that stay as they are. */
+/* Heads that stay as they are; those that follow one another on both sides are one. */
 static void penc_pass_copies(const penc_pass_group *g) {
     const penc_head_pass *pass = g->pass;
+    ptrdiff_t dim = (ptrdiff_t)pass->head_dim;
     size_t bytes = penc_format_bytes(g->x.format);
+    size_t joined = g->x.head == dim && g->y.head == dim ? g->heads : 1;
+    size_t heads = g->heads / joined, channels = joined * pass->head_dim;
     if (pass->copy && pass->y.channel == 1) {
-        penc_head_job job = {.heads = g->heads,
-                             .channels = bytes * pass->head_dim,
+        penc_head_job job = {.heads = heads,
+                             .channels = bytes * channels,
                              .x = g->x.data,
                              .y = g->y.data,
                              .x_head = g->x.head * (ptrdiff_t)bytes,
                              .y_head = g->y.head * (ptrdiff_t)bytes};
         pass->copy(&job);
     } else if (g->x.data != g->y.data) {
-        penc_copy_spread(bytes, g->heads, pass->head_dim, g->x.data, g->x.head, 1, g->y.data,
-                         g->y.head, 1);
+        penc_copy_spread(bytes, heads, channels, g->x.data, g->x.head, 1, g->y.data, g->y.head, 1);
     }
 }
 
@@ -383,5 +394,79 @@ void penc_pass_heads(const penc_head_pass *pass, const penc_head_token *token) {
     for (size_t head = 0; head < pass->heads; head += g.heads) {
         g.heads = pass->heads - head < pass->group ? pass->heads - head : pass->group;
         penc_pass_some(pass, token, &g, head);
+    }
+}
+
+/* --- Runs of tokens --------------------------------------------------------------------------------- */
+
+/* Whether a run goes from memory to memory by one call of a rotation's kernel. */
+static int penc_turns_at_once(const penc_head_pass *pass) {
+    return pass->rotation && pass->rotation->rotary_dim == pass->head_dim && pass->from_x &&
+           pass->to_y && !pass->prepare && pass->x.channel == 1 && pass->y.channel == 1;
+}
+
+static void penc_turn_run(const penc_head_pass *pass, const penc_head_token *token, size_t count) {
+    penc_rotate_job job = pass->job;
+    job.tokens = count;
+    job.heads = pass->heads;
+    job.x.head = pass->x.head;
+    job.y.head = pass->y.head;
+    job.x.token = pass->x.token;
+    job.y.token = pass->y.token;
+    job.table.token = pass->rotation->row_stride;
+    job.scale = token->factor;
+    pass->turn(&job, token->x, token->cos, token->sin, token->y);
+}
+
+/* Whether heads neither turn nor wait for memory of the call, and those of a run lie like those of one token. */
+static int penc_runs_as_heads(const penc_head_pass *pass, double factor) {
+    const penc_head_side *x = &pass->x, *y = &pass->y;
+    ptrdiff_t heads = (ptrdiff_t)pass->heads;
+    int turns = pass->rotation && pass->rotation->rotary_dim;
+    int direct =
+        x->format == PENC_FORMAT_F32 || pass->quantise || (x->format == y->format && factor == 1.0);
+    return !turns && !pass->norm && direct && x->channel == 1 && y->channel == 1 &&
+           x->token == heads * x->head && y->token == heads * y->head &&
+           y->scale_token == heads * y->scale_head && penc_is_float(x->format);
+}
+
+static void penc_pass_as_heads(const penc_head_pass *pass, const penc_head_token *token,
+                               size_t count) {
+    penc_pass_group g = {.pass = pass,
+                         .heads = pass->heads * count,
+                         .x = {(char *)(uintptr_t)token->x, pass->x.format, pass->x.head},
+                         .y = {token->y, pass->y.format, pass->y.head},
+                         .y_scales = token->y_scales,
+                         .factor = token->factor};
+    if (pass->x.format == pass->y.format && token->factor == 1.0)
+        penc_pass_copies(&g);
+    else
+        penc_run_stage(&g, pass->quantise ? pass->quantise : pass->narrow, g.x, g.y, 0,
+                       pass->head_dim);
+}
+
+void penc_pass_run(const penc_head_pass *pass, const penc_head_token *token, size_t count) {
+    const ptrdiff_t x_step = pass->x.token * (ptrdiff_t)penc_format_bytes(pass->x.format);
+    const ptrdiff_t y_step = pass->y.token * (ptrdiff_t)penc_format_bytes(pass->y.format);
+    penc_head_token at = *token;
+    if (penc_turns_at_once(pass)) {
+        penc_turn_run(pass, token, count);
+        return;
+    }
+    if (penc_runs_as_heads(pass, token->factor)) {
+        penc_pass_as_heads(pass, token, count);
+        return;
+    }
+    for (size_t i = 0; i < count; i++) {
+        penc_pass_heads(pass, &at);
+        at.x = (const char *)at.x + x_step;
+        at.y = (char *)at.y + y_step;
+        at.x_scales = at.x_scales ? at.x_scales + pass->x.scale_token : NULL;
+        at.y_scales = at.y_scales ? at.y_scales + pass->y.scale_token : NULL;
+        if (at.cos) {
+            ptrdiff_t row = pass->rotation->row_stride * (pass->is_double ? 8 : 4);
+            at.cos = (const char *)at.cos + row;
+            at.sin = (const char *)at.sin + row;
+        }
     }
 }

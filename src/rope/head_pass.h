@@ -11,12 +11,13 @@
 /* Heads that pass through memory of the call: at most so many bytes of the computing type at once. */
 enum { PENC_HEAD_BYTES = 8192 };
 
-/* A side of the pass: channel c of head h of a token is element h * head + c * channel from the token's first; 8 bits
- * have one scale for all, or scale h * scale_head of the token's. */
+/* A side of the pass: channel c of head h of a token is element h * head + c * channel from the token's first, and that of
+ * the next token of a run is element `token`; 8 bits have one scale for all, or scale h * scale_head of the token's. */
 typedef struct penc_head_side {
     penc_format format;
     ptrdiff_t head, channel, scale_head;
     float tensor_scale;
+    ptrdiff_t token, scale_token;
 } penc_head_side;
 
 /* What all tokens share. The caller fills the first part and calls penc_ready_pass. */
@@ -53,11 +54,18 @@ typedef struct penc_head_token {
     double factor;
 } penc_head_token;
 
+/* Heads of a tensor. */
+penc_head_side penc_side_of_tensor(const posenc_tensor *tensor);
+
 /* Chooses kernels and brings the norm's weight into `weights`, PENC_HEAD_BYTES of the caller's that last as long as the
  * pass. head_dim numbers of the computing type must fit. */
 void penc_ready_pass(penc_head_pass *pass, void *weights);
 
 void penc_pass_heads(const penc_head_pass *pass, const penc_head_token *token);
+
+/* `count` tokens, of which the first is given and the others follow at the strides of the sides and of the rotation's
+ * rows, multiplied by the same factor. What is the same for all of them is done once. */
+void penc_pass_run(const penc_head_pass *pass, const penc_head_token *token, size_t count);
 
 /* The most channels of a head. */
 size_t penc_most_channels(posenc_dtype dtype);

@@ -119,13 +119,6 @@ static int penc_may_stream(const penc_rotate_plan *plan) {
     return plan->streaming && odd % 64 == 0;
 }
 
-static penc_head_side penc_side_of_tensor(const posenc_tensor *tensor) {
-    return (penc_head_side){
-        (penc_format)tensor->dtype, tensor->strides[POSENC_AXIS_HEADS],
-        tensor->shape[POSENC_AXIS_HEAD_DIM] > 1 ? tensor->strides[POSENC_AXIS_HEAD_DIM] : 1, 0,
-        0.0f};
-}
-
 static ptrdiff_t penc_token_at(const posenc_tensor *tensor, size_t batch, size_t token) {
     return ((ptrdiff_t)batch * tensor->strides[POSENC_AXIS_BATCH] +
             (ptrdiff_t)token * tensor->strides[POSENC_AXIS_TOKENS]) *
