@@ -58,7 +58,7 @@ MUTANTS = [
     ("float64 kernels: the nearest quarter turn is taken as settled", "src/kernels/sincos_double.inc",
      "V_LESS(V_SET(0.5 - 0x1p-40), r)", "0u"),
     ("float64 kernels: the frequency's last bits left out", "src/kernels/sincos_double.inc",
-     "V_MUL(p, NAME(magnitude)(V_LOAD(table.rest + at)))", "V_SET(0.0)"),
+     "V_MUL(p, NAME(magnitude)(V_LOAD(rest + at)))", "V_SET(0.0)"),
     ("float64 kernels: sin without its position's sign", "src/kernels/sincos_double.inc",
      "V_FLIP(V_FLIP(sine, V_SHL(angle.count, 62)), angle.sin_sign)", "V_FLIP(sine, V_SHL(angle.count, 62))"),
     ("float64 kernels: a step of the sequence in another order", "src/kernels/sincos_double.inc",

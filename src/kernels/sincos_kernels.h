@@ -17,10 +17,10 @@ enum {
     PENC_SINCOS_PAD = 16   /* tables and positions can be read up to a multiple of this */
 };
 
-/* Frequencies in quarter turns per position, high + low: within 2^-105 of themselves, low of high's sign. With rest,
- * of that sign too, they are exact (float64 rows; others leave it NULL). */
+/* Frequencies in quarter turns per position, high + low: within 2^-105 of themselves, low of high's sign. Two pointers,
+ * which pass in registers. */
 typedef struct penc_quarter_table {
-    const double *high, *low, *rest;
+    const double *high, *low;
 } penc_quarter_table;
 
 /* |position| * frequency may be this many quarter turns: what is left of them beside the nearest whole number, as
@@ -66,10 +66,11 @@ typedef uint64_t penc_round_run_kernel(size_t count, size_t rows, double scale,
                                        float *sin_rows, ptrdiff_t row_stride);
 
 /* float64 cos and sin of `count` pairs (at most ROW): the bytes of penc_sincos_double of penc_angle_at, but for the
- * pairs whose bits are returned. All arrays have room up to a multiple of PAD.
+ * pairs whose bits are returned. high + low + rest are the frequencies, exactly. All arrays have room up to a multiple
+ * of PAD.
  * contract: penc_double_row_kernel ulp=0.91 absolute=0x1p-80 interval=0:0x1p40
  *   witness=1000000,36,10,7385957 worst=0.902334 */
-typedef uint64_t penc_double_row_kernel(penc_quarter_table table, size_t count,
+typedef uint64_t penc_double_row_kernel(penc_quarter_table table, const double *rest, size_t count,
                                         const penc_place *place, double *cos_row, double *sin_row);
 
 /* Rounds float32 numbers to 16 bits; returns 1 if some number lies in the middle between two of those. */
