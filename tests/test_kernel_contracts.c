@@ -54,7 +54,7 @@ static void try_double_row(search *s, const ladder *l, double position, size_t f
 static void try_round_run(search *s, const ladder *l, double position, size_t from, size_t to) {
     float cos_rows[PENC_SINCOS_ROWS * PENC_SINCOS_RUN];
     float sin_rows[PENC_SINCOS_ROWS * PENC_SINCOS_RUN];
-    penc_sincos_block anchor, steps[PENC_SINCOS_ROWS];
+    penc_sincos_block anchor, steps[PENC_SINCOS_ROWS / 2];
     const double rows = (double)PENC_SINCOS_ROWS;
     double start = floor(position / rows) * rows;
     if (position < 0.0 || position != trunc(position)) /* no run has such positions */
@@ -63,11 +63,11 @@ static void try_round_run(search *s, const ladder *l, double position, size_t fr
          pair += PENC_SINCOS_RUN) {
         size_t left = l->pairs - pair, count = left < PENC_SINCOS_RUN ? left : PENC_SINCOS_RUN;
         penc_quarter_table table = {l->made->quarter_high + pair, l->made->quarter_low + pair};
-        penc_place place = {NULL, start};
+        penc_place place = {NULL, start + 0.5 * (rows - 1.0)};
         kernels->row(table, count, &place, 1.0, anchor.cos, anchor.sin);
-        for (size_t row = 0; row < PENC_SINCOS_ROWS; row++) {
-            place.all = (double)row;
-            kernels->row(table, count, &place, 1.0, steps[row].cos, steps[row].sin);
+        for (size_t step = 0; step < PENC_SINCOS_ROWS / 2; step++) {
+            place.all = (double)step + 0.5;
+            kernels->row(table, count, &place, 1.0, steps[step].cos, steps[step].sin);
         }
         uint64_t open = kernels->round_run(count, PENC_SINCOS_ROWS, 1.0, &anchor, steps, cos_rows,
                                            sin_rows, PENC_SINCOS_RUN);

@@ -234,28 +234,36 @@ static void penc_anchor_at(const penc_block *block, double position, double scal
                               anchor->sin);
 }
 
-/* One block of pairs of a whole run. A row in which something is not settled is made again by itself, with the
- * narrower margin of single rows; where sin is small, that is what settles it. */
+/* `take` rows around an anchor, an even number. A row in which something is not settled is made again by itself, with
+ * the narrower margin of single rows; where sin is small, that is what settles it. */
+static void penc_run_around(const penc_block *block, size_t take, const penc_sincos_block *steps) {
+    const penc_fast_job *fast = block->fast;
+    penc_sincos_block anchor;
+    double first = penc_position_number(fast->job->positions, (ptrdiff_t)block->token);
+    penc_anchor_at(block, first + 0.5 * (double)(take - 1), fast->scale, &anchor);
+    uint64_t unsettled = fast->kernels->round_run(block->pairs, take, fast->scale, &anchor, steps,
+                                                  block->cos, block->sin, block->stride);
+    for (size_t row = 0; unsettled; row++, unsettled >>= 1) {
+        if (unsettled & 1)
+            penc_round_row(block, row);
+    }
+}
+
+/* One block of pairs of a whole run. */
 static void penc_run_pairs(penc_block block, size_t rows) {
-    const penc_fast_job *fast = block.fast;
-    penc_sincos_block anchor, steps[PENC_SINCOS_ROWS];
-    ptrdiff_t advance = fast->direct ? PENC_SINCOS_ROWS * block.stride : 0;
-    for (size_t row = 0; row < PENC_SINCOS_ROWS; row++)
-        penc_anchor_at(&block, (double)row, 1.0, &steps[row]);
-    for (size_t done = 0; done < rows; done += PENC_SINCOS_ROWS) {
-        size_t take = rows - done < PENC_SINCOS_ROWS ? rows - done : PENC_SINCOS_ROWS;
-        double first = penc_position_number(fast->job->positions, (ptrdiff_t)block.token);
-        penc_anchor_at(&block, first, fast->scale, &anchor);
-        uint64_t unsettled = fast->kernels->round_run(block.pairs, take, fast->scale, &anchor,
-                                                      steps, block.cos, block.sin, block.stride);
-        for (size_t row = 0; unsettled; row++, unsettled >>= 1) {
-            if (unsettled & 1)
-                penc_round_row(&block, row);
-        }
+    penc_sincos_block steps[PENC_SINCOS_ROWS / 2];
+    for (size_t step = 0; step < PENC_SINCOS_ROWS / 2; step++)
+        penc_anchor_at(&block, (double)step + 0.5, 1.0, &steps[step]);
+    for (size_t done = 0, take; done < rows; done += take) {
+        take = rows - done < PENC_SINCOS_ROWS ? rows - done : PENC_SINCOS_ROWS;
+        if (take > 1)
+            penc_run_around(&block, take &= ~(size_t)1, steps);
+        else
+            penc_round_row(&block, 0);
         penc_finish_rows(&block, take);
         block.token += take;
-        block.cos += advance;
-        block.sin += advance;
+        block.cos += block.fast->direct ? (ptrdiff_t)take * block.stride : 0;
+        block.sin += block.fast->direct ? (ptrdiff_t)take * block.stride : 0;
     }
 }
 

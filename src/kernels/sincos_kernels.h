@@ -13,7 +13,7 @@
 enum {
     PENC_SINCOS_ROW = 64,  /* pairs that one call for a row handles at most */
     PENC_SINCOS_RUN = 32,  /* pairs that one call for a run handles at most */
-    PENC_SINCOS_ROWS = 32, /* rows that one call for a run handles at most */
+    PENC_SINCOS_ROWS = 64, /* rows that one call for a run handles at most, an even number */
     PENC_SINCOS_PAD = 16   /* tables and positions can be read up to a multiple of this */
 };
 
@@ -54,8 +54,9 @@ typedef uint64_t penc_round_row_kernel(penc_quarter_table table, size_t count,
                                        const penc_place *place, double scale, float *cos_row,
                                        float *sin_row);
 
-/* `rows` rows (at most ROWS) of `count` pairs (at most RUN) at a position plus 0, 1, ... by angle addition:
- * `anchor` holds the position's cos and sin (times scale), `steps` those of 0, 1, ... Within
+/* `rows` rows (at most ROWS, an even number) of `count` pairs (at most RUN) by angle addition: `anchor` holds cos and sin
+ * (times scale) of the position in the middle between the first row's and the last one's, `steps` those of 1/2, 3/2, ...
+ * (ROWS / 2 of them). Within
  * 2^-49 * scale before rounding. Returns a bit for every row in which something is not settled; the others
  * are correctly rounded.
  * contract: penc_round_run_kernel ulp=0.5 interval=0:0x1p40
