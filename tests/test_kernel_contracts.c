@@ -20,7 +20,7 @@ typedef void try_kernel(search *s, const ladder *l, double position, size_t from
 
 static void try_row(search *s, const ladder *l, double position, size_t from, size_t to) {
     double cos_row[MOST_PAIRS + PENC_SINCOS_PAD], sin_row[MOST_PAIRS + PENC_SINCOS_PAD];
-    penc_quarter_table table = {l->made->quarter_high, l->made->quarter_low, NULL};
+    penc_quarter_table table = {l->made->quarter_high, l->made->quarter_low};
     penc_place place = {NULL, position};
     kernels->row(table, l->pairs, &place, 1.0, cos_row, sin_row);
     for (size_t j = from; j < to; j++)
@@ -29,7 +29,7 @@ static void try_row(search *s, const ladder *l, double position, size_t from, si
 
 static void try_round_row(search *s, const ladder *l, double position, size_t from, size_t to) {
     float cos_row[MOST_PAIRS], sin_row[MOST_PAIRS];
-    penc_quarter_table table = {l->made->quarter_high, l->made->quarter_low, NULL};
+    penc_quarter_table table = {l->made->quarter_high, l->made->quarter_low};
     penc_place place = {NULL, position};
     uint64_t open = kernels->round_row(table, l->pairs, &place, 1.0, cos_row, sin_row);
     for (size_t j = from; j < to; j++) {
@@ -41,9 +41,10 @@ static void try_round_row(search *s, const ladder *l, double position, size_t fr
 
 static void try_double_row(search *s, const ladder *l, double position, size_t from, size_t to) {
     double cos_row[MOST_PAIRS + PENC_SINCOS_PAD], sin_row[MOST_PAIRS + PENC_SINCOS_PAD];
-    penc_quarter_table table = {l->made->quarter_high, l->made->quarter_low, l->made->quarter_rest};
+    penc_quarter_table table = {l->made->quarter_high, l->made->quarter_low};
     penc_place place = {NULL, position};
-    uint64_t open = kernels->double_row(table, l->pairs, &place, cos_row, sin_row);
+    uint64_t open =
+        kernels->double_row(table, l->made->quarter_rest, l->pairs, &place, cos_row, sin_row);
     for (size_t j = from; j < to; j++)
         if (!(open >> j & 1))
             check_value(s, l, j, position, POSENC_F64, (penc_sincos){cos_row[j], sin_row[j]});
@@ -53,7 +54,7 @@ static void try_double_row(search *s, const ladder *l, double position, size_t f
 static void try_round_run(search *s, const ladder *l, double position, size_t from, size_t to) {
     float cos_rows[PENC_SINCOS_ROWS * PENC_SINCOS_RUN];
     float sin_rows[PENC_SINCOS_ROWS * PENC_SINCOS_RUN];
-    penc_sincos_block anchor, steps[PENC_SINCOS_ROWS];
+    penc_sincos_block anchor, steps[PENC_SINCOS_ROWS / 2];
     const double rows = (double)PENC_SINCOS_ROWS;
     double start = floor(position / rows) * rows;
     if (position < 0.0 || position != trunc(position)) /* no run has such positions */
@@ -61,13 +62,12 @@ static void try_round_run(search *s, const ladder *l, double position, size_t fr
     for (size_t pair = from / PENC_SINCOS_RUN * PENC_SINCOS_RUN; pair < to;
          pair += PENC_SINCOS_RUN) {
         size_t left = l->pairs - pair, count = left < PENC_SINCOS_RUN ? left : PENC_SINCOS_RUN;
-        penc_quarter_table table = {l->made->quarter_high + pair, l->made->quarter_low + pair,
-                                    NULL};
-        penc_place place = {NULL, start};
+        penc_quarter_table table = {l->made->quarter_high + pair, l->made->quarter_low + pair};
+        penc_place place = {NULL, start + 0.5 * (rows - 1.0)};
         kernels->row(table, count, &place, 1.0, anchor.cos, anchor.sin);
-        for (size_t row = 0; row < PENC_SINCOS_ROWS; row++) {
-            place.all = (double)row;
-            kernels->row(table, count, &place, 1.0, steps[row].cos, steps[row].sin);
+        for (size_t step = 0; step < PENC_SINCOS_ROWS / 2; step++) {
+            place.all = (double)step + 0.5;
+            kernels->row(table, count, &place, 1.0, steps[step].cos, steps[step].sin);
         }
         uint64_t open = kernels->round_run(count, PENC_SINCOS_ROWS, 1.0, &anchor, steps, cos_rows,
                                            sin_rows, PENC_SINCOS_RUN);

@@ -122,27 +122,31 @@ static void penc_fill_places(const penc_block *block, size_t row, double *each) 
 static penc_quarter_table penc_quarters_of(const penc_block *block) {
     const posenc_frequencies *frequencies = block->fast->job->frequencies;
     if (!block->fast->exact)
-        return (penc_quarter_table){block->fast->radian_high, block->fast->radian_low, NULL};
+        return (penc_quarter_table){block->fast->radian_high, block->fast->radian_low};
     return (penc_quarter_table){frequencies->quarter_high + block->pair,
-                                frequencies->quarter_low + block->pair,
-                                frequencies->quarter_rest + block->pair};
+                                frequencies->quarter_low + block->pair};
 }
 
-/* Where a row's pairs are; `each` is memory for that. */
-static penc_place penc_place_of(const penc_block *block, size_t row, double *each) {
+/* Where a row's pairs are; `each` is memory for that. Filled in place: a copy of what has just been written costs as much
+ * as a vector of pairs. */
+static void penc_fill_place(const penc_block *block, size_t row, double *each, penc_place *place) {
     const penc_fast_job *fast = block->fast;
+    place->each = NULL;
+    place->all = 0.0;
     if (fast->exact && fast->one_axis) {
         ptrdiff_t token = (ptrdiff_t)(block->token + row);
-        return (penc_place){NULL, penc_position_number(fast->job->positions, token) + 0.0};
+        place->all = penc_position_number(fast->job->positions, token) + 0.0;
+    } else {
+        penc_fill_places(block, row, each);
+        place->each = each;
     }
-    penc_fill_places(block, row, each);
-    return (penc_place){each, 0.0};
 }
 
 static void penc_round_row(const penc_block *block, size_t row) {
     const penc_fast_job *fast = block->fast;
     double each[PENC_SINCOS_ROW];
-    penc_place place = penc_place_of(block, row, each);
+    penc_place place;
+    penc_fill_place(block, row, each, &place);
     penc_quarter_table table = penc_quarters_of(block);
     ptrdiff_t start = (ptrdiff_t)row * block->stride;
     uint64_t unsettled = fast->kernels->round_row(table, block->pairs, &place, fast->scale,
@@ -159,9 +163,11 @@ static void penc_double_row(const penc_fast_job *fast, size_t token) {
         size_t left = job->frequencies->pairs - pair;
         size_t pairs = left < PENC_SINCOS_ROW ? left : PENC_SINCOS_ROW;
         penc_block block = {fast, token, pair, pairs, NULL, NULL, 0};
-        penc_place place = penc_place_of(&block, 0, each);
-        uint64_t unsettled =
-            fast->kernels->double_row(penc_quarters_of(&block), pairs, &place, cos, sin);
+        penc_place place;
+        penc_fill_place(&block, 0, each, &place);
+        uint64_t unsettled = fast->kernels->double_row(penc_quarters_of(&block),
+                                                       job->frequencies->quarter_rest + pair, pairs,
+                                                       &place, cos, sin);
         for (size_t j = 0; unsettled; j++, unsettled >>= 1) {
             if (!(unsettled & 1))
                 continue;
@@ -228,28 +234,36 @@ static void penc_anchor_at(const penc_block *block, double position, double scal
                               anchor->sin);
 }
 
-/* One block of pairs of a whole run. A row in which something is not settled is made again by itself, with the
- * narrower margin of single rows; where sin is small, that is what settles it. */
+/* `take` rows around an anchor, an even number. A row in which something is not settled is made again by itself, with
+ * the narrower margin of single rows; where sin is small, that is what settles it. */
+static void penc_run_around(const penc_block *block, size_t take, const penc_sincos_block *steps) {
+    const penc_fast_job *fast = block->fast;
+    penc_sincos_block anchor;
+    double first = penc_position_number(fast->job->positions, (ptrdiff_t)block->token);
+    penc_anchor_at(block, first + 0.5 * (double)(take - 1), fast->scale, &anchor);
+    uint64_t unsettled = fast->kernels->round_run(block->pairs, take, fast->scale, &anchor, steps,
+                                                  block->cos, block->sin, block->stride);
+    for (size_t row = 0; unsettled; row++, unsettled >>= 1) {
+        if (unsettled & 1)
+            penc_round_row(block, row);
+    }
+}
+
+/* One block of pairs of a whole run. */
 static void penc_run_pairs(penc_block block, size_t rows) {
-    const penc_fast_job *fast = block.fast;
-    penc_sincos_block anchor, steps[PENC_SINCOS_ROWS];
-    ptrdiff_t advance = fast->direct ? PENC_SINCOS_ROWS * block.stride : 0;
-    for (size_t row = 0; row < PENC_SINCOS_ROWS; row++)
-        penc_anchor_at(&block, (double)row, 1.0, &steps[row]);
-    for (size_t done = 0; done < rows; done += PENC_SINCOS_ROWS) {
-        size_t take = rows - done < PENC_SINCOS_ROWS ? rows - done : PENC_SINCOS_ROWS;
-        double first = penc_position_number(fast->job->positions, (ptrdiff_t)block.token);
-        penc_anchor_at(&block, first, fast->scale, &anchor);
-        uint64_t unsettled = fast->kernels->round_run(block.pairs, take, fast->scale, &anchor,
-                                                      steps, block.cos, block.sin, block.stride);
-        for (size_t row = 0; unsettled; row++, unsettled >>= 1) {
-            if (unsettled & 1)
-                penc_round_row(&block, row);
-        }
+    penc_sincos_block steps[PENC_SINCOS_ROWS / 2];
+    for (size_t step = 0; step < PENC_SINCOS_ROWS / 2; step++)
+        penc_anchor_at(&block, (double)step + 0.5, 1.0, &steps[step]);
+    for (size_t done = 0, take; done < rows; done += take) {
+        take = rows - done < PENC_SINCOS_ROWS ? rows - done : PENC_SINCOS_ROWS;
+        if (take > 1)
+            penc_run_around(&block, take &= ~(size_t)1, steps);
+        else
+            penc_round_row(&block, 0);
         penc_finish_rows(&block, take);
         block.token += take;
-        block.cos += advance;
-        block.sin += advance;
+        block.cos += block.fast->direct ? (ptrdiff_t)take * block.stride : 0;
+        block.sin += block.fast->direct ? (ptrdiff_t)take * block.stride : 0;
     }
 }
 

@@ -13,14 +13,14 @@
 enum {
     PENC_SINCOS_ROW = 64,  /* pairs that one call for a row handles at most */
     PENC_SINCOS_RUN = 32,  /* pairs that one call for a run handles at most */
-    PENC_SINCOS_ROWS = 32, /* rows that one call for a run handles at most */
+    PENC_SINCOS_ROWS = 64, /* rows that one call for a run handles at most, an even number */
     PENC_SINCOS_PAD = 16   /* tables and positions can be read up to a multiple of this */
 };
 
-/* Frequencies in quarter turns per position, high + low: within 2^-105 of themselves, low of high's sign. With rest,
- * of that sign too, they are exact (float64 rows; others leave it NULL). */
+/* Frequencies in quarter turns per position, high + low: within 2^-105 of themselves, low of high's sign. Two pointers,
+ * which pass in registers. */
 typedef struct penc_quarter_table {
-    const double *high, *low, *rest;
+    const double *high, *low;
 } penc_quarter_table;
 
 /* |position| * frequency may be this many quarter turns: what is left of them beside the nearest whole number, as
@@ -54,8 +54,9 @@ typedef uint64_t penc_round_row_kernel(penc_quarter_table table, size_t count,
                                        const penc_place *place, double scale, float *cos_row,
                                        float *sin_row);
 
-/* `rows` rows (at most ROWS) of `count` pairs (at most RUN) at a position plus 0, 1, ... by angle addition:
- * `anchor` holds the position's cos and sin (times scale), `steps` those of 0, 1, ... Within
+/* `rows` rows (at most ROWS, an even number) of `count` pairs (at most RUN) by angle addition: `anchor` holds cos and sin
+ * (times scale) of the position in the middle between the first row's and the last one's, `steps` those of 1/2, 3/2, ...
+ * (ROWS / 2 of them). Within
  * 2^-49 * scale before rounding. Returns a bit for every row in which something is not settled; the others
  * are correctly rounded.
  * contract: penc_round_run_kernel ulp=0.5 interval=0:0x1p40
@@ -66,10 +67,11 @@ typedef uint64_t penc_round_run_kernel(size_t count, size_t rows, double scale,
                                        float *sin_rows, ptrdiff_t row_stride);
 
 /* float64 cos and sin of `count` pairs (at most ROW): the bytes of penc_sincos_double of penc_angle_at, but for the
- * pairs whose bits are returned. All arrays have room up to a multiple of PAD.
+ * pairs whose bits are returned. high + low + rest are the frequencies, exactly. All arrays have room up to a multiple
+ * of PAD.
  * contract: penc_double_row_kernel ulp=0.91 absolute=0x1p-80 interval=0:0x1p40
  *   witness=1000000,36,10,7385957 worst=0.902334 */
-typedef uint64_t penc_double_row_kernel(penc_quarter_table table, size_t count,
+typedef uint64_t penc_double_row_kernel(penc_quarter_table table, const double *rest, size_t count,
                                         const penc_place *place, double *cos_row, double *sin_row);
 
 /* Rounds float32 numbers to 16 bits; returns 1 if some number lies in the middle between two of those. */

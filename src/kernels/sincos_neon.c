@@ -1,5 +1,6 @@
 /* The sincos kernels in NEON instructions. SPDX-License-Identifier: MIT */
 #include "kernels/sincos_kernels.h"
+#include "kernels/target.h"
 
 #if PENC_NEON
 #include <arm_neon.h>

@@ -1,5 +1,6 @@
 /* The sincos kernels in plain C, and the choice of an instance. SPDX-License-Identifier: MIT */
 #include "kernels/sincos_kernels.h"
+#include "kernels/target.h"
 
 #include "kernels/vector_scalar.h"
 
