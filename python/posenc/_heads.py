@@ -42,7 +42,8 @@ def norm_arguments(epsilon, weight, weight_plus_one, order):
     if epsilon is None and (weight is not None or weight_plus_one):
         raise ValueError("epsilon is missing: without it there is no norm, and weight has no use")
     if weight is not None:
-        weight = weight.detach().contiguous() if is_torch(weight) else np.ascontiguousarray(weight)
+        weight = plain_input("weight", weight)
+        weight = weight.contiguous() if is_torch(weight) else np.ascontiguousarray(weight)
     return (None if epsilon is None else real("epsilon", epsilon), number("order", order, NORM_ORDERS), weight,
             bool(weight_plus_one))
 
@@ -50,7 +51,7 @@ def norm_arguments(epsilon, weight, weight_plus_one, order):
 def scale_array(scales, wide):
     if scales is None:
         return None
-    array = to_numpy(scales, "scales")
+    array = to_numpy(plain_input("scales", scales), "scales")
     if array.dtype.kind not in "iuf":
         raise TypeError(f"scales has dtype {array.dtype} but must have reals")
     return np.ascontiguousarray(array, np.float64 if wide else np.float32)
@@ -67,7 +68,8 @@ def new_like(x, dtype):
 def norm_rotate(x, rotation, *, epsilon=None, weight=None, weight_plus_one=False, order="before", scales=None,
                 pairing=None, axes=None, output_pairing=None, dtype=None, out=None, row_ids=None, row_starts=None,
                 cu_seqlens=None, threads=1, stores="auto"):
-    """RMS norm, rotation and a scale of every head in one pass (q/k norm). Not differentiable.
+    """RMS norm, rotation and a scale of every head in one pass (q/k norm). Not differentiable: tensors that require a
+    gradient are refused where PyTorch records gradients.
 
     x: NumPy array, PyTorch tensor on the CPU, or what speaks DLPack; head_dim at most 2048 (1024 in float64).
     rotation: posenc.Rotation; None: layers that do not rotate.

@@ -86,7 +86,12 @@ def test_torch():
         assert found.dtype is dtype
         assert np.abs(found.double().numpy() - wanted).max() < 0.05
         assert posenc.norm_rotate(x, TURN, epsilon=1e-6, out=x) is x
+    for name, value in (("weight", WEIGHT), ("scales", SCALES)):
+        refused(ValueError, name + "|gradient|detach", posenc.norm_rotate, x, TURN, epsilon=1e-6,
+                **{name: torch.from_numpy(value).requires_grad_()})
     refused(ValueError, "x|gradient|detach", posenc.norm_rotate, x.requires_grad_(), TURN)
+    with torch.no_grad():
+        posenc.norm_rotate(x, TURN, epsilon=1e-6, weight=torch.from_numpy(WEIGHT).requires_grad_())
     assert posenc.query_scales(torch.arange(4), "floor", length=2, offset=0, coefficient=0.1).dtype is torch.float32
 
 

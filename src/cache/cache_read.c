@@ -52,8 +52,7 @@ posenc_status posenc_cache_read(const posenc_cache *cache, const int64_t *slots,
         .heads = cache->heads,
         .head_dim = cache->head_dim,
         .x = penc_side_of_cache(&view),
-        .y = {(penc_format)tensor->dtype, tensor->strides[POSENC_AXIS_HEADS],
-              cache->head_dim > 1 ? tensor->strides[POSENC_AXIS_HEAD_DIM] : 1, 0, 0.0f},
+        .y = penc_side_of_tensor(tensor),
     };
     penc_ready_pass(&pass, NULL);
     for (size_t i = 0; i < count; i++) {
