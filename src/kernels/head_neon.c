@@ -83,13 +83,11 @@ PENC_ALWAYS_INLINE NAME(sums) NAME(no_sums)(void) {
     return (NAME(sums)){{zero, zero, zero, zero}};
 }
 
-/* float16 has products of 22 bits: fused sums round no differently. */
 PENC_ALWAYS_INLINE void NAME(add_squares)(penc_format format, NAME(sums) * sums, const void *x) {
     for (size_t k = 0; k < 4; k++) {
         const char *at = (const char *)x + k * (format == PENC_FORMAT_F32 ? 16 : 8);
         float32x4_t v = NAME(load_head)(format, at);
-        sums->part[k] = format == PENC_FORMAT_F16 ? vfmaq_f32(sums->part[k], v, v)
-                                                  : vaddq_f32(sums->part[k], vmulq_f32(v, v));
+        sums->part[k] = vaddq_f32(sums->part[k], vmulq_f32(v, v));
     }
 }
 
