@@ -243,6 +243,15 @@ static int print_text(const convert_job *job) {
 
 /* ---- The work ---- */
 
+/* The library's words for what a caller may insist on name no option. */
+static int tell_refusal(const convert_job *job, const posenc_error *error) {
+    int status = cli_fail_error(job->arguments, NULL, error);
+    if (error->must && strstr(error->must, "unless forced"))
+        fprintf(stderr, "posenc convert: --force does it all the same; docs/conversion.md says "
+                        "what that means\n");
+    return status;
+}
+
 static void show(void *context, uint64_t done, uint64_t total) {
     progress *bar = context;
     bar->total = total;
@@ -283,7 +292,7 @@ static int run(const cli_arguments *arguments) {
     if (status)
         return status;
     if (posenc_conversion_create(job.in, &job.options, &job.conversion, &error))
-        return cli_fail_error(arguments, NULL, &error);
+        return tell_refusal(&job, &error);
     status = write_out(&job);
     if (!status)
         status = cli_wants_json(arguments) ? print_json(&job) : print_text(&job);

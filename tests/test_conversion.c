@@ -324,7 +324,7 @@ static void test_every_gguf_comes_back(void **state) {
         uint64_t alignment = alignments[i / 6];
         write_gguf((uint32_t)(1 + i % 3), i / 3 % 2, alignment);
         options.force = 0;
-        assert_not_converted(plain, &options, POSENC_UNSUPPORTED, "pairing", "architecture");
+        assert_not_converted(plain, &options, POSENC_UNSUPPORTED, "architecture", "new pairing");
         options.force = 1;
         convert_both_ways(&options);
         image f = read_file(turned), old = read_file(plain);

@@ -523,7 +523,7 @@ def test_a_gguf_needs_force_unless_its_name_is_served():
     from weight_files import GGUF_TYPES
     path = PLACE / "model.gguf"
     write_gguf(path, KEYS, gguf_model(GGUF_TYPES))
-    refused(path, "qwen2", "architecture", "forced")
+    refused(path, "qwen2", "architecture", "--force does it all the same")
     refused(path, "half", "from", to="half")  # which is what the name says already
     out, answer = converted(path, "half", **{"from": "interleaved"})
     assert [r["code"] for r in answer["remarks"] if r["code"].startswith("reads-")] == ["reads-rightly", "reads-when-told"]

@@ -21,8 +21,10 @@ void penc_conversion_remark(posenc_conversion *conversion, const char *code, int
 posenc_status penc_conversion_refuse(posenc_conversion *conversion, const char *argument,
                                      const char *must, const char *name, posenc_error *error) {
     if (conversion->options.force) {
-        const char *text =
-            penc_arena_print(&conversion->arena, "forced: %s of %s must %s", argument, name, must);
+        const char *end = strstr(must, " (unless forced)");
+        int length = (int)(end ? (size_t)(end - must) : strlen(must));
+        const char *text = penc_arena_print(&conversion->arena, "forced: %s of %s must %.*s",
+                                            argument, name, length, must);
         penc_conversion_remark(conversion, "forced", 1, text);
         return POSENC_OK;
     }
@@ -171,8 +173,8 @@ static posenc_status penc_plan_from(posenc_conversion *made, posenc_error *error
     if (!from && !facts->recorded && facts->implied == to)
         return penc_conversion_refuse(
             made, "to",
-            "be another pairing than programs assume by the model's name; if the rows are in the "
-            "other order all the same, say so with from",
+            "be another pairing than the model's name implies, since the rows have that one already; "
+            "if they have the other one, say so with from",
             posenc_pairing_name(facts->to), error);
     return POSENC_OK;
 }
@@ -184,9 +186,9 @@ static posenc_status penc_plan_name(posenc_conversion *made, posenc_error *error
     if (!named || facts->implied == penc_detected_of(facts->to))
         return POSENC_OK;
     return penc_conversion_refuse(
-        made, "pairing",
-        "be the one that programs take from the file's architecture: they would read the result "
-        "wrongly (unless forced)",
+        made, "architecture",
+        "imply the new pairing, since programs go by that name and would read the result wrongly "
+        "(unless forced)",
         *facts->model_type ? facts->model_type : facts->format, error);
 }
 
