@@ -160,6 +160,8 @@ def test_the_parts_of_a_split_gguf_go_to_a_folder_alone():
         heads = HEADS if "_q." in name else KV_HEADS if "_k." in name else 0
         rows = (to_interleaved(array, heads) if heads else array).tobytes()
         assert rows in got[f"model-0000{i // 3 + 1}-of-00002.gguf"], name
+    assert converts(source / "model-00002-of-00002.gguf", PLACE / "split by a later part")["complete"]
+    assert tree(PLACE / "split by a later part") == got
     refused(convert(source / "model-00001-of-00002.gguf", source), "another folder")
     converts(source, PLACE / "split whole")  # the folder itself, with what stands in it
     assert tree(PLACE / "split whole") == {**got, "README.md": (source / "README.md").read_bytes()}

@@ -86,7 +86,9 @@ static void folders_are_searched_in_a_fixed_order(void **state) {
                         "m/config.json\nm/params.json");
     make("m/a-00002-of-00002.gguf", "");
     assert_not_resolved("m", POSENC_FORMAT, "hold config.json", "m", "m/config.json");
+    assert_resolved("m/a-00002-of-00002.gguf", PENC_MODEL_FILE, NULL, "m/a-00002-of-00002.gguf");
     make("m/a-00001-of-00002.gguf", "");
+    assert_resolved("m/a-00002-of-00002.gguf", PENC_MODEL_FILE, NULL, "m/a-00001-of-00002.gguf");
     assert_resolved("m", PENC_MODEL_FOLDER, NULL, "m/a-00001-of-00002.gguf");
     make("m/mmproj-a.gguf", "");
     assert_resolved("m", PENC_MODEL_FOLDER, NULL, "m/a-00001-of-00002.gguf");

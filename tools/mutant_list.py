@@ -597,6 +597,8 @@ MUTANTS = [
     ("HF_HOME before HF_HUB_CACHE", "src/formats/model_names.c",
      "    if (cache)\n        return penc_path_join(cache, NULL);\n", ""),
     ("tags of Ollama ignored", "src/formats/model_names.c", '*tag = colon ? colon + 1 : "latest";', '*tag = "latest";'),
+    ("later parts of a split GGUF stand for themselves", "src/formats/model_path.c", "    penc_name_first_part(copy);\n", ""),
+    ("first parts that are missing are named", "src/formats/model_path.c", "if (stat(name, &file) != 0)\n        memcpy(at, number", "if (0)\n        memcpy(at, number"),
     ("later parts of a split GGUF count", "src/formats/model_path.c", 'strncmp(part + 1, "00001", 5) != 0;', "0;"),
 
     # What files are not

@@ -153,6 +153,20 @@ static posenc_status penc_resolve_folder(const char *folder, penc_model_path *pa
 
 /* ---- Files ---- */
 
+/* Only the first part of a split GGUF has the keys of the model. Where it is missing the name stays, so that
+ * whoever opens the parts says which one is not there. */
+static void penc_name_first_part(char *name) {
+    struct stat file;
+    char number[5];
+    if (!penc_is_later_part(name))
+        return;
+    char *at = name + strlen(name) - strlen("00001-of-00003.gguf");
+    memcpy(number, at, sizeof number);
+    memcpy(at, "00001", sizeof number);
+    if (stat(name, &file) != 0)
+        memcpy(at, number, sizeof number);
+}
+
 static posenc_status penc_resolve_file(const char *name, penc_model_path *path,
                                        posenc_error *error) {
     int is_index = penc_name_ends_with(name, ".index.json");
@@ -164,6 +178,7 @@ static posenc_status penc_resolve_file(const char *name, penc_model_path *path,
         return POSENC_OK;
     }
     path->weights = copy;
+    penc_name_first_part(copy);
     if (!is_index && !penc_name_ends_with(name, ".safetensors"))
         return POSENC_OK;
     char *slash = strrchr(copy, '/');

@@ -24,7 +24,8 @@ typedef struct penc_model_path {
 } penc_model_path;
 
 /* Resolves a name. In this order:
- *  - a file: a configuration (.json) or weights; weights that are no GGUF take the config.json beside them;
+ *  - a file: a configuration (.json) or weights; safetensors take the config.json beside them, and for a later part of a
+ *    split GGUF the first one stands, if it is there;
  *  - a folder: config.json, else params.json; as weights *.safetensors.index.json, model.safetensors or the only file
  *    of safetensors, else the only GGUF (of a split one the first part);
  *  - org/model or model[@revision] in $HF_HUB_CACHE, else $HF_HOME/hub, else $XDG_CACHE_HOME/huggingface/hub, else
