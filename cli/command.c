@@ -132,6 +132,14 @@ static int option_of_code(const cli_arguments *arguments, int code) {
     return option_index(arguments, name);
 }
 
+/* Those in brackets, the last ones. */
+static int optional_operands(const cli_command *command) {
+    int count = 0;
+    for (const char *at = command->operands; *at; at++)
+        count += *at == '[';
+    return count;
+}
+
 static int parse(cli_arguments *arguments, int argc, char **argv) {
     struct option longs[MAX_OPTIONS + 1];
     char shorts[2 * MAX_OPTIONS + 2];
@@ -157,7 +165,7 @@ static int parse(cli_arguments *arguments, int argc, char **argv) {
     if (operands > arguments->command->operand_count)
         return cli_fail(arguments, "\"%s\" is one argument too many; see posenc %s --help",
                         argv[optind + arguments->command->operand_count], arguments->command->name);
-    if (operands < arguments->command->operand_count)
+    if (operands < arguments->command->operand_count - optional_operands(arguments->command))
         return cli_fail(arguments, "%s is missing; see posenc %s --help",
                         arguments->command->operands, arguments->command->name);
     for (int i = 0; i < operands; i++)

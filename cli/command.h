@@ -18,7 +18,8 @@ typedef struct cli_arguments cli_arguments;
 
 typedef struct cli_command {
     const char *name;
-    const char *operands;      /* what stands beside options, as in usage; "" for none */
+    const char
+        *operands; /* what stands beside options, as in usage; "" for none; [OUT] may be left out */
     int operand_count;         /* how many it takes */
     const char *summary;       /* one line, for the list of commands */
     const char *description;   /* paragraphs of --help */
@@ -32,7 +33,7 @@ int cli_command_main(const cli_command *command, int argc, char **argv);
 
 /* The value of an option of the command's table; "" if it takes none; NULL if it was not given. */
 const char *cli_value(const cli_arguments *arguments, const char *name);
-const char *cli_operand(const cli_arguments *arguments, int index);
+const char *cli_operand(const cli_arguments *arguments, int index); /* NULL if it was left out */
 int cli_wants_json(const cli_arguments *arguments);
 unsigned cli_threads(const cli_arguments *arguments);
 

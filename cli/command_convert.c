@@ -20,7 +20,7 @@ static const cli_option options[] = {
     {"rotary-start", "S", "the first of them (the config, else 0)"},
     {"force", NULL, "convert in spite of what is refused unless forced"},
     {"part", "I/N", "only every N-th file of weights, from number I = 0 ... N-1 on"},
-    {"dry-run", NULL, "list what would move; write nothing"},
+    {"dry-run", NULL, "list what would move; write nothing (OUT may be left out)"},
     {"check", NULL, "compare two checkpoints in place of converting one"},
     {NULL, NULL, NULL},
 };
@@ -286,6 +286,9 @@ static int run(const cli_arguments *arguments) {
         .arguments = arguments, .in = cli_operand(arguments, 0), .out = cli_operand(arguments, 1)};
     posenc_error error;
     job.options = (posenc_conversion_options)POSENC_CONVERSION_OPTIONS_INIT;
+    if (!job.out && !cli_value(arguments, "dry-run"))
+        return cli_fail(arguments, "%s is missing; see posenc convert --help",
+                        cli_value(arguments, "check") ? "B" : "OUT");
     if (cli_value(arguments, "check"))
         return run_check(&job);
     int status = get_options(&job);
@@ -302,7 +305,7 @@ static int run(const cli_arguments *arguments) {
 
 const cli_command command_convert = {
     "convert",
-    "IN OUT, or --check A B",
+    "IN [OUT], or --check A B",
     2,
     "the q and k rows of a checkpoint for the other pairing",
     "Brings the q and k rows of a checkpoint into the order of the other pairing, with\n"
@@ -317,7 +320,7 @@ const cli_command command_convert = {
     "writes the rest: mpirun -n 4 sh -c 'posenc convert A B --to half --part\n"
     "$OMPI_COMM_WORLD_RANK/4'.\n\n"
     "  posenc convert models/mine models/mine-interleaved --to interleaved\n"
-    "  posenc convert model.safetensors out.safetensors --to half --dry-run\n\n"
+    "  posenc convert model.safetensors --to half --dry-run\n\n"
     "With --check, which tensors of two checkpoints A and B are the same, which have the\n"
     "same rows in another order, and which order that is. Names of transformers, GGUF and\n"
     "llama2.c are matched. The exit status is 1 if any tensor differs or is missing.\n\n"

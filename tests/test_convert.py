@@ -568,6 +568,8 @@ def test_a_dry_run_writes_nothing():
     for name in pair_names():
         assert name in done.stdout
     assert "56 of       64 rows" in done.stdout and "would move" in done.stdout
+    assert run(path, "--dry-run", to="half", **SHAPE).stdout == done.stdout
+    assert "OUT is missing" in run(path, to="half", **SHAPE).stderr and "IN [OUT]" in run(to="half").stderr
 
 
 # --- Configurations -------------------------------------------------------------------------------------
