@@ -168,6 +168,18 @@ static void assert_side(side_case *s, const posenc_rotation *r, const slot_case 
     assert_memory_equal(s->x.memory.data, s->before, s->x.memory.bytes);
 }
 
+/* Rows one after another, or by ids, of which some follow one another and some do not. */
+static void choose_rows(posenc_rotation *r, int64_t *ids, size_t batch, random_stream *rng) {
+    if (random_below(rng, 2))
+        return;
+    for (size_t i = 0; i < batch * r->tokens; i++)
+        ids[i] = i && ids[i - 1] + 1 < (int64_t)r->tokens && random_below(rng, 3)
+                     ? ids[i - 1] + 1
+                     : (int64_t)random_below(rng, r->tokens);
+    r->row_ids = ids;
+    r->row_ids_stride = random_below(rng, 2) ? (ptrdiff_t)r->tokens : 0;
+}
+
 static void assert_random_append(random_stream *rng) {
     size_t batch = 1 + random_below(rng, MOST_BATCH), tokens = 1 + random_below(rng, MOST_TOKENS);
     size_t block_tokens, blocks, dim = dims[random_below(rng, COUNT(dims))];
@@ -203,6 +215,8 @@ static void assert_random_append(random_stream *rng) {
     strided cosine = table_new(&r, GUARD_AFTER, rng), sine = table_new(&r, GUARD_BEFORE, rng);
     r.cos = cosine.data;
     r.sin = sine.data;
+    int64_t ids[MOST_BATCH * MOST_TOKENS];
+    choose_rows(&r, ids, batch, rng);
     const posenc_rotation *rotation = random_below(rng, 5) ? &r : NULL;
     posenc_append_options options = POSENC_APPEND_OPTIONS_INIT;
     options.first_token = random_below(rng, 2) ? 0 : random_below(rng, tokens);

@@ -185,7 +185,7 @@ MUTANTS = [
     ("norm: all-in-one kernels take weights in the order of channels", "src/rope/head_pass.c",
      "if (!pass->all_in_one || pass->x.format != PENC_FORMAT_BF16)", "if (pass->head_dim)"),
     ("norm: means of the heads ahead one head late", "src/kernels/head_turn_vector.inc",
-     "            ahead += x_step;", "            ahead += head ? x_step : 0;"),
+     "            ahead += x_step;", "            ahead += step ? x_step : 0;"),
     ("norm before and after swapped", "src/rope/head_pass.c",
      "int before = pass->norm && pass->norm->order == POSENC_NORM_BEFORE;",
      "int before = pass->norm && pass->norm->order != POSENC_NORM_BEFORE;"),

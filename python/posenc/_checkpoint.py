@@ -87,6 +87,8 @@ def compare_checkpoints(a, b, *, heads=None, kv_heads=None, head_dim=None, rotar
     Returns the dict that `posenc convert --check --json` prints: 'same' (no tensor differs or is missing), counts of
     'identical', 'permuted', 'different', 'only_a', 'only_b', 'from' and 'to' (what all permuted tensors agree in:
     a's rows are in the order of the pairing 'from', b's in that of 'to'; None: another order), 'tensors'.
+
+    Raises OSError and ValueError as convert_checkpoint does. Source: docs/conversion.md.
     """
     return _core.compare_checkpoints(path_bytes("a", a), path_bytes("b", b),
                                      _sizes(heads, kv_heads, head_dim, rotary_dim, rotary_start))
