@@ -81,8 +81,9 @@ def convert_checkpoint(path, out, to, *, from_pairing=None, heads=None, kv_heads
 def compare_checkpoints(a, b, *, heads=None, kv_heads=None, head_dim=None, rotary_dim=None, rotary_start=None):
     """Which tensors of two checkpoints are the same, which have the same rows in another order, and which order.
 
-    a, b: as path in detect; formats may differ, names of transformers, GGUF and llama2.c are matched. The shape is
-        that of a, as in convert_checkpoint; it helps to name orders where rows are alike.
+    a, b: as path in detect; formats may differ, names of transformers, GGUF and llama2.c are matched.
+    heads, kv_heads, head_dim, rotary_dim, rotary_start: the shape of a, as in convert_checkpoint; it helps to name orders
+        where rows are alike. None: what the files say.
 
     Returns the dict that `posenc convert --check --json` prints: 'same' (no tensor differs or is missing), counts of
     'identical', 'permuted', 'different', 'only_a', 'only_b', 'from' and 'to' (what all permuted tensors agree in:
