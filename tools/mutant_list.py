@@ -671,7 +671,7 @@ MUTANTS = [
     ("convert: metadata that were not there stay as an object", "src/formats/safetensors_header_text.c",
      "penc_st_before before = spaces == 2   ? PENC_ST_ABSENT", "penc_st_before before = spaces == 3   ? PENC_ST_ABSENT"),
     ("convert: a GGUF key that breaks the alignment", "src/formats/gguf_header_text.c",
-     "bytes = (size_t)((bytes + mask) & ~mask);", "bytes = (size_t)((bytes + mask) & ~(mask / 2));"),
+     "bytes = (size_t)((bytes + mask) & ~mask);", "bytes = (size_t)((bytes + mask) & ~(uint64_t)7);"),
     ("convert: a GGUF number in the wrong byte order", "src/formats/gguf_header_text.c",
      "to[gguf->info.big_endian ? bytes - 1 - i : i]", "to[i]"),
     ("convert: the number of GGUF keys stays", "src/formats/gguf_header_text.c",
