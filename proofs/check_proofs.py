@@ -285,7 +285,7 @@ def test_a_wrong_coefficient_or_margin_is_not_proved():
                                ("settled", "0x1p-50", "0x1p-52"),
                                ("phase", "fixed<-256, dn>", "fixed<-252, dn>"),
                                ("kernel_sin", "0x1.466bc67754ffdp-4", "0x1.466bc67754f00p-4"),
-                               ("kernel_round", "0x1.4p-50", "0x1p-50"),
+                               ("kernel_round", "0x1p-49", "0x1p-50"),
                                ("kernel_run", "0x1p-49", "0x1p-50"),
                                ("kernel_double_angle", "1b-91", "1b-102")):
         text = texts(name)[-1]

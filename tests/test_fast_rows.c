@@ -1,6 +1,7 @@
 /* Rows by vector kernels against the same numbers by the slow way (penc_angle_value), which test_angles compares
  * with MPFR. Run once for every CPU level (POSENC_CPU). SPDX-License-Identifier: MIT */
 #include "angles/row_job.h"
+#include "kernels/sincos_kernels.h"
 #include "posenc/posenc.h"
 
 #include "guard_pages.h"
@@ -186,6 +187,38 @@ static void hard_roundings_are_computed_again(void **state) {
     posenc_frequencies_destroy(f);
 }
 
+/* Rows of cos of which the anchor makes +-number, all around the middle between two float32 numbers, also where the margin
+ * ends in it. */
+static void assert_rounds_beside_middle(double sign, float below) {
+    enum { AROUND = 40 };
+    penc_sincos_block anchor = {{0.0}, {0.0}}, step = {{0.0}, {0.0}};
+    float cos[2 * PENC_SINCOS_RUN], sin[2 * PENC_SINCOS_RUN];
+    const double middle = 0.5 * ((double)below + (double)nextafterf(below, 2.0f));
+    anchor.cos[0] = sign;
+    anchor.sin[0] = 0.37; /* so that sin is settled */
+    int settled = 0;
+    for (int i = -AROUND; i <= AROUND; i++) {
+        double number = step.cos[0] = middle + i * 0x1p-53;
+        uint64_t open = penc_sincos_kernels_now()->round_run(1, 2, 1.0, &anchor, &step, cos, sin,
+                                                             PENC_SINCOS_RUN);
+        for (size_t row = 0; row < 2 && i; row++) {
+            if (!(open >> row & 1))
+                assert_true(cos[row * PENC_SINCOS_RUN] == (float)(sign * number));
+            settled += !(open >> row & 1);
+        }
+    }
+    assert_true(settled >= AROUND); /* beyond the margin, of both rows */
+}
+
+static void runs_round_right_beside_middles(void **state) {
+    (void)state;
+    static const float below[] = {0.5f, 0.50000006f, 0.75f, 0.99999994f, 0.9999999f, 0.6180340f};
+    for (size_t i = 0; i < COUNT(below); i++) {
+        assert_rounds_beside_middle(1.0, below[i]);
+        assert_rounds_beside_middle(-1.0, below[i]);
+    }
+}
+
 static void scattered_positions_equal_the_slow_rows(void **state) {
     (void)state;
     random_stream rng = random_of(__func__);
@@ -218,9 +251,9 @@ static void lists_that_mix_runs_and_steps_equal_the_slow_rows(void **state) {
 /* One position out of order, at any place of a list: those behind it stand where a run would have them. */
 static void runs_broken_at_any_place_equal_the_slow_rows(void **state) {
     (void)state;
-    int64_t positions[60];
+    int64_t positions[200];
     posenc_frequencies *f = frequencies_of(36, 10000.0, NULL);
-    for (size_t broken = 0; broken < COUNT(positions); broken++) {
+    for (size_t broken = 0; broken < COUNT(positions); broken += 3) {
         for (size_t i = 0; i < COUNT(positions); i++)
             positions[i] = 5000 + (int64_t)i + (i == broken ? 77 : 0);
         assert_rows_equal(f, positions, COUNT(positions));
@@ -230,7 +263,9 @@ static void runs_broken_at_any_place_equal_the_slow_rows(void **state) {
 
 static void an_attention_factor_is_rounded_once(void **state) {
     (void)state;
-    static const double factors[] = {0.75, 1.138629436111989, 2.5, 1e-3, 900.0};
+    static const double factors[] = {
+        0.75, 1.138629436111989, 2.5, 1e-3,  900.0, /* and those that vector kernels do not serve */
+        1e-9, 0x1p-20,           1e6, 3e-41, 1.0 + 0x1p-24};
     for (size_t i = 0; i < COUNT(factors); i++) {
         posenc_scaling scaling = POSENC_SCALING_INIT;
         scaling.type = POSENC_SCALING_YARN;
@@ -335,13 +370,27 @@ static void several_axes_equal_the_slow_rows(void **state) {
 
 /* Frequency 1 leaves a position below a quarter of pi as it is, so that its next 53 bits are nearly zeros or ones; at odd
  * multiples of it the nearest quarter turn is not settled, at even ones the angle is near 0; others are tiny. */
-static void float64_rows_of_hard_angles_equal_the_slow_rows(void **state) {
+static void rows_of_hard_angles_equal_the_slow_rows(void **state) {
     (void)state;
     random_stream rng = random_of(__func__);
     const double frequencies[] = {1.0, 0.5, -2.0, 1e-20, 1e-37, 3.0e-30, 0.0, -1.0};
-    double positions[400] = {0.0,     -0.0,   0.25,   -0.5,    0.7,         1e-30,
-                             -1e-300, 5e-324, 0x1p40, -0x1p40, 0x1p40 - 0.5};
-    for (size_t i = 11; i < COUNT(positions); i++) {
+    double positions[400] = {0.0,
+                             -0.0,
+                             0.25,
+                             -0.5,
+                             0.7,
+                             1e-30,
+                             -1e-300,
+                             5e-324,
+                             0x1p40,
+                             -0x1p40,
+                             0x1p40 - 0.5,
+                             1e-37,
+                             1e-38,
+                             /* middles between float32 numbers */ 0x1.8p-149,
+                             0x1.4p-147,
+                             -0x1.cp-148};
+    for (size_t i = 16; i < COUNT(positions); i++) {
         double eighths = (double)random_below(&rng, i % 2 ? 16 : (uint64_t)1 << 38);
         positions[i] = eighths * 0x1.921fb54442d18p-1;
         if (i % 4 == 0)
@@ -358,8 +407,11 @@ static void float64_rows_of_hard_angles_equal_the_slow_rows(void **state) {
     row_case c = case_of(f, NULL, COUNT(positions));
     c.positions = (penc_positions){positions,        PENC_REAL, sizeof *positions,
                                    COUNT(positions), 1,         (ptrdiff_t)COUNT(positions)};
-    c.dtype = POSENC_F64;
-    assert_case_equal(&c);
+    for (int kind = 0; kind < 3; kind++) {
+        c.dtype = kind ? POSENC_F32 : POSENC_F64;
+        c.mode = kind == 2 ? POSENC_MODE_FLOAT32 : POSENC_MODE_EXACT;
+        assert_case_equal(&c);
+    }
     posenc_frequencies_destroy(f);
 }
 
@@ -449,6 +501,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(runs_equal_the_slow_rows),
         cmocka_unit_test(runs_across_2_to_32_and_up_to_2_to_40_equal_the_slow_rows),
         cmocka_unit_test(hard_roundings_are_computed_again),
+        cmocka_unit_test(runs_round_right_beside_middles),
         cmocka_unit_test(scattered_positions_equal_the_slow_rows),
         cmocka_unit_test(lists_that_mix_runs_and_steps_equal_the_slow_rows),
         cmocka_unit_test(runs_broken_at_any_place_equal_the_slow_rows),
@@ -457,7 +510,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(every_dtype_and_mode_equals_the_slow_rows),
         cmocka_unit_test(int32_and_real_positions_equal_the_slow_rows),
         cmocka_unit_test(several_axes_equal_the_slow_rows),
-        cmocka_unit_test(float64_rows_of_hard_angles_equal_the_slow_rows),
+        cmocka_unit_test(rows_of_hard_angles_equal_the_slow_rows),
         cmocka_unit_test(every_layout_holds_the_same_numbers),
         cmocka_unit_test(positions_too_far_for_kernels_are_done_slowly),
     };

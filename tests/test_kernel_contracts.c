@@ -18,19 +18,24 @@ static const penc_sincos_kernels *kernels; /* those that are being tried */
 /* One kernel at one position, pairs from `from` to before `to`: all of them, or one. */
 typedef void try_kernel(search *s, const ladder *l, double position, size_t from, size_t to);
 
-static void try_row(search *s, const ladder *l, double position, size_t from, size_t to) {
-    double cos_row[MOST_PAIRS + PENC_SINCOS_PAD], sin_row[MOST_PAIRS + PENC_SINCOS_PAD];
-    penc_quarter_table table = {l->made->quarter_high, l->made->quarter_low};
-    penc_place place = {NULL, position};
-    kernels->row(table, l->pairs, &place, 1.0, cos_row, sin_row);
-    for (size_t j = from; j < to; j++)
-        check_value(s, l, j, position, POSENC_F64, (penc_sincos){cos_row[j], sin_row[j]});
+static void try_blocks(search *s, const ladder *l, double position, size_t from, size_t to) {
+    penc_sincos_block blocks[1];
+    for (size_t pair = from / PENC_SINCOS_RUN * PENC_SINCOS_RUN; pair < to;
+         pair += PENC_SINCOS_RUN) {
+        size_t left = l->pairs - pair, count = left < PENC_SINCOS_RUN ? left : PENC_SINCOS_RUN;
+        penc_quarter_table table = {l->made->quarter_high + pair, l->made->quarter_low + pair};
+        kernels->blocks(table, count, position, 1.0, 1, 1.0, blocks);
+        for (size_t j = pair > from ? pair : from; j < pair + count && j < to; j++) {
+            penc_sincos got = {blocks[0].cos[j - pair], blocks[0].sin[j - pair]};
+            check_value(s, l, j, position, POSENC_F64, got);
+        }
+    }
 }
 
 static void try_round_row(search *s, const ladder *l, double position, size_t from, size_t to) {
     float cos_row[MOST_PAIRS], sin_row[MOST_PAIRS];
     penc_quarter_table table = {l->made->quarter_high, l->made->quarter_low};
-    penc_place place = {NULL, position};
+    penc_place place = {NULL, position, penc_place_least(fabs(position) * l->made->fastest)};
     uint64_t open = kernels->round_row(table, l->pairs, &place, 1.0, cos_row, sin_row);
     for (size_t j = from; j < to; j++) {
         penc_sincos got = {(double)cos_row[j], (double)sin_row[j]};
@@ -42,7 +47,7 @@ static void try_round_row(search *s, const ladder *l, double position, size_t fr
 static void try_double_row(search *s, const ladder *l, double position, size_t from, size_t to) {
     double cos_row[MOST_PAIRS + PENC_SINCOS_PAD], sin_row[MOST_PAIRS + PENC_SINCOS_PAD];
     penc_quarter_table table = {l->made->quarter_high, l->made->quarter_low};
-    penc_place place = {NULL, position};
+    penc_place place = {NULL, position, 0.0};
     uint64_t open =
         kernels->double_row(table, l->made->quarter_rest, l->pairs, &place, cos_row, sin_row);
     for (size_t j = from; j < to; j++)
@@ -63,12 +68,8 @@ static void try_round_run(search *s, const ladder *l, double position, size_t fr
          pair += PENC_SINCOS_RUN) {
         size_t left = l->pairs - pair, count = left < PENC_SINCOS_RUN ? left : PENC_SINCOS_RUN;
         penc_quarter_table table = {l->made->quarter_high + pair, l->made->quarter_low + pair};
-        penc_place place = {NULL, start + 0.5 * (rows - 1.0)};
-        kernels->row(table, count, &place, 1.0, anchor.cos, anchor.sin);
-        for (size_t step = 0; step < PENC_SINCOS_ROWS / 2; step++) {
-            place.all = (double)step + 0.5;
-            kernels->row(table, count, &place, 1.0, steps[step].cos, steps[step].sin);
-        }
+        kernels->blocks(table, count, start + 0.5 * (rows - 1.0), 0.0, 1, 1.0, &anchor);
+        kernels->blocks(table, count, 0.5, 1.0, PENC_SINCOS_ROWS / 2, 1.0, steps);
         uint64_t open = kernels->round_run(count, PENC_SINCOS_ROWS, 1.0, &anchor, steps, cos_rows,
                                            sin_rows, PENC_SINCOS_RUN);
         for (size_t i = 0; i < PENC_SINCOS_ROWS * count; i++) {
@@ -122,7 +123,7 @@ static void attack(const char *name, try_kernel *kernel, posenc_dtype dtype) {
 
 static void row_kernels_keep_their_contract(void **state) {
     (void)state;
-    attack("penc_sincos_row_kernel", try_row, POSENC_F64);
+    attack("penc_sincos_blocks_kernel", try_blocks, POSENC_F64);
 }
 
 static void rounding_row_kernels_keep_their_contract(void **state) {

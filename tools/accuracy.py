@@ -114,25 +114,43 @@ rounding keeps order (text), this is the real value's rounding. Else it is compu
 where what is within 2^-128 of a tie counts as a tie. So a stored number is the correctly rounded cos or sin of
 x, and x is off by the phase: within half an ulp plus 2^-78 of the real value for angles below 2^48, and
 correctly rounded unless the real value lies nearer than that to a midpoint. No sampled one does: that is
-tested, not proved.
+tested, not proved. Of all 2^48 float32 numbers of a head of 64 pairs at positions up to 2^40, one lies so near with a chance of about
+2^-14 (frequencies up to 1, angles up to 2^40, the phase off by 2^-87). With frequencies of 192 bits, which the logarithms are good for
+(2^-229), that would be 2^-70; it would cost a word a frequency and one multiplication in the slow way, and is not done. It would still be
+no proof: cos of an algebraic number other than 0 is transcendental (Lindemann), so no value of a plain frequency is a midpoint, but how near
+it may come to one is not known for every base; only precision that grows until it settles would prove it.
 
 **The vector kernels** (`kernels/sincos_vector.inc`) keep w as two float64 numbers in quarter turns, cut off after
 53 bits each: within 2^-105 of itself. The whole quarters n of p w come from a float64 product; then
 r = p w - n by two fused steps (without FMA: an exact product after Dekker, and one more rounding), and is off by
-2^-105 p w besides (text). Where |r| is below 2^-52 of p w the lane goes the slow way; else r is within 5.0001 e of
+2^-105 p w besides (text). Where |r| is below 2^-52 of the row's largest p w, or 2^-100, the lane goes the slow way, unless p w is 0; else r is within 5.0001 e of
 itself, e = 2^-53, and within 2.8 e above 2^-50 of p w (machine). sin and cos are minimax polynomials in r
 (`tools/sincos.sollya`), within 0.36 e and 0.7 e of themselves: in exact fractions, the difference from a
 Taylor series is a polynomial whose Bernstein coefficients bound it (machine; Gappa itself knows no sin, and
 this needs no other tool). Their steps lose 1.95 e, fused or not, and the whole is within 6.99 e (machine): an
 angle's relative error is not magnified by sin and cos below an eighth of a turn (text). The factor, its margin
-and the product add 3 e: below 10 e, the margin that must not change the rounding to float32 (machine). It
-holds by 0.01 e without FMA.
+and the product add 3 e: below 16 e, the margin that must not change the rounding to float32 (machine).
 A run adds the angles of its anchor and of a step. In absolute terms each of the four numbers is within 3.45 e
 (machine), which weighs at most sqrt 2 as cos^2 + sin^2 = 1 (text); with all roundings below 16 e = 2^-49 of
 the factor, the margin (machine). What a margin does change goes the slow way.
+Whether it does is told by rounding both ends, or with AVX-512 by their bits (`kernels/sincos_round.inc`): a float64 has 29 bits more than
+a float32, and there is a middle between two float32 numbers where these are 2^28. In a single row they must be farther than 16 last
+places from that, each at least 2^-53 of the number. In a run both ends must agree in all bits from the 28th on; the real number lies between
+them, and is no end itself. So if the upper end is a middle, as it may be below 0, the real number lies beyond it in magnitude: one is
+set in the last bit before rounding, which leads there (text). Numbers below 2^-126, which have fewer bits in float32, do not come here: |r| is
+above 2^-100 and the factor at least 2^-20.
 16-bit numbers are rounded from the float32 ones, which is right unless those lie in the middle between two
 of them: then they go the slow way too. Mode float32 takes the float32 angle times 2/pi in the same kernels.
 
+**Float64 rows in vectors** (`kernels/sincos_double.inc`) give the bytes of the float64 sequence. w is exact as three float64
+numbers; p w less the nearest quarter turn, times pi/2, comes as a sum h + l of two, within 2^-91 of h and 2^-141 of p w of what the
+sequence is given, its own errors included (machine). The first 53 bits of that are h, or the number before h if l is below 0, provided
+that l is farther than this from 0; the next 53 bits lie between two numbers. Each step of the sequence from those on is one
+rounded operation that keeps order, so if both numbers lead to the same cos and sin, all between do (text). Other pairs go
+the slow way, one in some 10^10 by the width of the margin, but for positions that are angles by themselves (below pi/4 at frequency 1). Rows with an attention
+factor in float64 go there too.
+
 The tests: contracts (`test_contracts`), every row layout, dtype and mode against MPFR (`test_angles`), all
 scalings and axes against 80 digits (`test_scalings.py`), vector rows against the slow way at every CPU level
-(`test_fast_rows`), and the same bytes from every compiler, level and machine (`check_same_bytes.sh`).""")
+(`test_fast_rows`), and the same bytes from every compiler, level and machine (`check_same_bytes.sh`).
+""")

@@ -40,17 +40,27 @@ int penc_fast_start(const penc_row_job *job, penc_fast_job *fast) {
                    rows->layout != POSENC_ROWS_FULL_INTERLEAVED;
     fast->doubles = rows->dtype == POSENC_F64;
     /* A float64 times a factor is no longer within 1 ulp, so that takes all the bits. */
-    return !fast->doubles || rows->without_attention || !frequencies->has_attention;
+    if (fast->doubles)
+        return rows->without_attention || !frequencies->has_attention;
+    return fast->scale >= PENC_SINCOS_LEAST_SCALE;
 }
 
-static int penc_fast_reaches(const penc_fast_job *fast, size_t token) {
+/* The position of a token's farthest axis. */
+static double penc_farthest_axis(const penc_fast_job *fast, size_t token) {
     const penc_positions *positions = fast->job->positions;
+    double farthest = 0.0;
     for (size_t axis = 0; axis < positions->axes; axis++) {
         ptrdiff_t index = (ptrdiff_t)axis * positions->axis_stride + (ptrdiff_t)token;
-        if (fabs(penc_position_number(positions, index)) > fast->farthest)
-            return 0;
+        double position = fabs(penc_position_number(positions, index));
+        farthest = position > farthest ? position : farthest;
     }
-    return 1;
+    return farthest;
+}
+
+/* What its angles must reach to be settled. Float32 frequencies may be a little faster than exact ones. */
+static double penc_least_at(const penc_fast_job *fast, size_t token) {
+    double fastest = 1.001 * fast->job->frequencies->fastest;
+    return penc_place_least(penc_farthest_axis(fast, token) * fastest);
 }
 
 /* --- One block -------------------------------------------------------------------------------- */
@@ -59,9 +69,11 @@ static penc_block penc_block_at(const penc_fast_job *fast, size_t token, size_t 
                                 penc_scratch *scratch) {
     const penc_row_job *job = fast->job;
     size_t left = job->frequencies->pairs - pair;
-    penc_block block = {fast,         token,        pair,           left < most ? left : most,
-                        scratch->cos, scratch->sin, PENC_SINCOS_RUN};
-    if (fast->direct) {
+    penc_block block = {fast, token, pair, left < most ? left : most, NULL, NULL, PENC_SINCOS_RUN};
+    if (!fast->direct) {
+        block.cos = scratch->cos;
+        block.sin = scratch->sin;
+    } else {
         ptrdiff_t start = (ptrdiff_t)token * job->stride + (ptrdiff_t)pair;
         block.cos = (float *)job->rows->cos + start;
         block.sin =
@@ -133,6 +145,7 @@ static void penc_fill_place(const penc_block *block, size_t row, double *each, p
     const penc_fast_job *fast = block->fast;
     place->each = NULL;
     place->all = 0.0;
+    place->least = penc_least_at(fast, block->token + row);
     if (fast->exact && fast->one_axis) {
         ptrdiff_t token = (ptrdiff_t)(block->token + row);
         place->all = penc_position_number(fast->job->positions, token) + 0.0;
@@ -179,33 +192,38 @@ static void penc_double_row(const penc_fast_job *fast, size_t token) {
     }
 }
 
-static void penc_fast_row(const penc_fast_job *fast, size_t token) {
-    penc_scratch scratch;
+static void penc_row_pairs(const penc_fast_job *fast, size_t token, penc_scratch *scratch) {
     for (size_t pair = 0; pair < fast->job->frequencies->pairs; pair += PENC_SINCOS_ROW) {
-        penc_block block = penc_block_at(fast, token, pair, PENC_SINCOS_ROW, &scratch);
+        penc_block block = penc_block_at(fast, token, pair, PENC_SINCOS_ROW, scratch);
         penc_round_row(&block, 0);
         penc_finish_rows(&block, 1);
     }
 }
 
+static void penc_fast_row(const penc_fast_job *fast, size_t token) {
+    penc_scratch scratch;
+    penc_row_pairs(fast, token, fast->direct ? NULL : &scratch);
+}
+
 /* --- Runs of positions ---------------------------------------------------------------------------- */
 
-/* How many whole numbers follow one another from the first one on; eight are looked at together, without a
- * branch between them. */
+/* How many whole numbers follow one another from the first one on; many are looked at together, without a branch
+ * between them, so that the compiler makes vectors of the loop. */
 #define PENC_COUNT_RUN(name, type)                                                                 \
     static size_t name(const type *numbers, size_t count) {                                        \
-        const int64_t first = numbers[0];                                                          \
+        enum { TOGETHER = 64 };                                                                    \
+        const uint64_t first = (uint64_t)numbers[0];                                               \
         size_t length = 1;                                                                         \
-        if (count < 2 || numbers[1] != first + 1)                                                  \
+        if (count < 2 || numbers[1] != numbers[0] + 1)                                             \
             return length;                                                                         \
-        for (; length + 8 <= count; length += 8) {                                                 \
-            int64_t differ = 0;                                                                    \
-            for (size_t i = length; i < length + 8; i++)                                           \
-                differ |= numbers[i] ^ (first + (int64_t)i);                                       \
+        for (; length + TOGETHER <= count; length += TOGETHER) {                                   \
+            uint64_t differ = 0;                                                                   \
+            for (size_t i = length; i < length + TOGETHER; i++)                                    \
+                differ |= ((uint64_t)numbers[i] - i) ^ first;                                      \
             if (differ)                                                                            \
                 break;                                                                             \
         }                                                                                          \
-        while (length < count && numbers[length] == first + (int64_t)length)                       \
+        while (length < count && (uint64_t)numbers[length] - length == first)                      \
             length++;                                                                              \
         return length;                                                                             \
     }
@@ -226,50 +244,53 @@ static size_t penc_run_length(const penc_fast_job *fast, size_t token) {
                : penc_run_of_int32((const int32_t *)positions->numbers + token, most);
 }
 
-/* cos and sin of the block's pairs at one position, in float64. */
-static void penc_anchor_at(const penc_block *block, double position, double scale,
-                           penc_sincos_block *anchor) {
-    penc_place place = {NULL, position};
-    block->fast->kernels->row(penc_quarters_of(block), block->pairs, &place, scale, anchor->cos,
-                              anchor->sin);
-}
-
 /* `take` rows around an anchor, an even number. A row in which something is not settled is made again by itself, with
  * the narrower margin of single rows; where sin is small, that is what settles it. */
-static void penc_run_around(const penc_block *block, size_t take, const penc_sincos_block *steps) {
+static void penc_run_around(const penc_block *block, size_t take, const penc_sincos_block *anchor,
+                            const penc_sincos_block *steps) {
     const penc_fast_job *fast = block->fast;
-    penc_sincos_block anchor;
-    double first = penc_position_number(fast->job->positions, (ptrdiff_t)block->token);
-    penc_anchor_at(block, first + 0.5 * (double)(take - 1), fast->scale, &anchor);
-    uint64_t unsettled = fast->kernels->round_run(block->pairs, take, fast->scale, &anchor, steps,
+    uint64_t unsettled = fast->kernels->round_run(block->pairs, take, fast->scale, anchor, steps,
                                                   block->cos, block->sin, block->stride);
     for (size_t row = 0; unsettled; row++, unsettled >>= 1) {
         if (unsettled & 1)
             penc_round_row(block, row);
     }
+    penc_finish_rows(block, take);
 }
 
-/* One block of pairs of a whole run. */
+static void penc_advance(penc_block *block, size_t rows) {
+    block->token += rows;
+    block->cos += block->fast->direct ? (ptrdiff_t)rows * block->stride : 0;
+    block->sin += block->fast->direct ? (ptrdiff_t)rows * block->stride : 0;
+}
+
+/* One block of pairs of a whole run, in pieces of rows around anchors; anchors are made several at once. */
 static void penc_run_pairs(penc_block block, size_t rows) {
-    penc_sincos_block steps[PENC_SINCOS_ROWS / 2];
-    for (size_t step = 0; step < PENC_SINCOS_ROWS / 2; step++)
-        penc_anchor_at(&block, (double)step + 0.5, 1.0, &steps[step]);
-    for (size_t done = 0, take; done < rows; done += take) {
-        take = rows - done < PENC_SINCOS_ROWS ? rows - done : PENC_SINCOS_ROWS;
-        if (take > 1)
-            penc_run_around(&block, take &= ~(size_t)1, steps);
-        else
-            penc_round_row(&block, 0);
-        penc_finish_rows(&block, take);
-        block.token += take;
-        block.cos += block.fast->direct ? (ptrdiff_t)take * block.stride : 0;
-        block.sin += block.fast->direct ? (ptrdiff_t)take * block.stride : 0;
+    enum { ANCHORS = 8 };
+    const penc_fast_job *fast = block.fast;
+    penc_quarter_table table = penc_quarters_of(&block);
+    penc_sincos_block steps[PENC_SINCOS_ROWS / 2], anchors[ANCHORS];
+    fast->kernels->blocks(table, block.pairs, 0.5, 1.0, PENC_SINCOS_ROWS / 2, 1.0, steps);
+    while (rows > 1) {
+        size_t take = rows < PENC_SINCOS_ROWS ? rows & ~(size_t)1 : PENC_SINCOS_ROWS;
+        size_t pieces = rows / take < ANCHORS ? rows / take : ANCHORS;
+        double first = penc_position_number(fast->job->positions, (ptrdiff_t)block.token);
+        fast->kernels->blocks(table, block.pairs, first + 0.5 * (double)(take - 1), (double)take,
+                              pieces, fast->scale, anchors);
+        for (size_t piece = 0; piece < pieces; piece++, rows -= take) {
+            penc_run_around(&block, take, &anchors[piece], steps);
+            penc_advance(&block, take);
+        }
+    }
+    if (rows) {
+        penc_round_row(&block, 0);
+        penc_finish_rows(&block, 1);
     }
 }
 
 size_t penc_fast_rows(const penc_fast_job *fast, size_t token) {
     enum { WORTH_A_RUN = 32 };
-    if (!penc_fast_reaches(fast, token))
+    if (penc_farthest_axis(fast, token) > fast->farthest)
         return 0;
     if (fast->doubles) {
         penc_double_row(fast, token);

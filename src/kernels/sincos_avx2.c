@@ -12,6 +12,7 @@ PENC_TARGET_AVX2
 
 #define NAME(what) penc_sincos_avx2_##what
 #include "kernels/sincos_double.inc"
+#include "kernels/sincos_round.inc"
 #include "kernels/sincos_vector.inc"
 #include "kernels/vector_end.inc"
 

@@ -14,7 +14,9 @@ enum {
     PENC_SINCOS_ROW = 64,  /* pairs that one call for a row handles at most */
     PENC_SINCOS_RUN = 32,  /* pairs that one call for a run handles at most */
     PENC_SINCOS_ROWS = 64, /* rows that one call for a run handles at most, an even number */
-    PENC_SINCOS_PAD = 16   /* tables and positions can be read up to a multiple of this */
+    PENC_SINCOS_PAD = 16,  /* tables and positions can be read up to a multiple of this */
+    PENC_SINCOS_ULPS =
+        16 /* of float64, a power of 2: cos and sin of a row, times the scale, are nearer to the real ones */
 };
 
 /* Frequencies in quarter turns per position, high + low: within 2^-105 of themselves, low of high's sign. Two pointers,
@@ -27,27 +29,38 @@ typedef struct penc_quarter_table {
  * the kernels find it, is then at most 0.5004. */
 #define PENC_SINCOS_MOST_QUARTERS 0x1p40
 
+/* Rows of float32 are scaled by this and more. */
+#define PENC_SINCOS_LEAST_SCALE 0x1p-20
+
 /* Where the pairs of a row are: each at a position of its own (room up to a multiple of PAD), or, if that is NULL,
- * all at one. */
+ * all at one. `least` is for rows that are rounded: pairs whose angle is nearer to a multiple of a quarter turn than
+ * its square root are left unsettled, but for those whose angle is 0. */
 typedef struct penc_place {
     const double *each;
-    double all;
+    double all, least;
 } penc_place;
+
+/* The least for angles of at most this many quarter turns: 2^-52 of that, below which they are not known to 53 bits,
+ * and 2^-100, so that no number which is settled is below 2^-126 in float32. */
+static inline double penc_place_least(double quarters) {
+    return quarters * quarters * 0x1p-104 + 0x1p-200;
+}
 
 /* cos and sin of PENC_SINCOS_RUN pairs at one position. */
 typedef struct penc_sincos_block {
     double cos[PENC_SINCOS_RUN], sin[PENC_SINCOS_RUN];
 } penc_sincos_block;
 
-/* float64 cos and sin of `count` pairs (at most ROW), times `scale`: within 2^-50 of themselves plus 2^-102 of
- * the angle (times scale). All arrays have room up to a multiple of PAD.
- * contract: penc_sincos_row_kernel relative=0x1p-50 absolute=0x1p-61 interval=0:0x1p40
+/* float64 cos and sin of `count` pairs (at most RUN) at `blocks` positions from `first` on, `spacing` apart, times `scale`:
+ * within 2^-50 of themselves plus 2^-102 of the angle (times scale).
+ * contract: penc_sincos_blocks_kernel relative=0x1p-50 absolute=0x1p-61 interval=0:0x1p40
  *   witness=1000000,128,42,-438 worst=0.411217 */
-typedef void penc_sincos_row_kernel(penc_quarter_table table, size_t count, const penc_place *place,
-                                    double scale, double *cos, double *sin);
+typedef void penc_sincos_blocks_kernel(penc_quarter_table table, size_t count, double first,
+                                       double spacing, size_t blocks, double scale,
+                                       penc_sincos_block *to);
 
-/* The same rounded to float32; returns a bit for every pair whose rounding is not settled. The others are
- * correctly rounded.
+/* cos and sin of `count` pairs (at most ROW), times `scale` (at least LEAST_SCALE), rounded to float32; returns
+ * a bit for every pair whose rounding is not settled. The others are correctly rounded.
  * contract: penc_round_row_kernel ulp=0.5 interval=0:0x1p40
  *   witness=100,36,6,0x1.1c36e88bc9569p+31 worst=1.000000 */
 typedef uint64_t penc_round_row_kernel(penc_quarter_table table, size_t count,
@@ -78,7 +91,7 @@ typedef uint64_t penc_double_row_kernel(penc_quarter_table table, const double *
 typedef int penc_narrow_kernel(const float *from, size_t count, uint16_t *to);
 
 typedef struct penc_sincos_kernels {
-    penc_sincos_row_kernel *row;
+    penc_sincos_blocks_kernel *blocks;
     penc_round_row_kernel *round_row;
     penc_round_run_kernel *round_run;
     penc_double_row_kernel *double_row;

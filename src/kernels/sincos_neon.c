@@ -9,6 +9,7 @@
 
 #define NAME(what) penc_sincos_neon_##what
 #include "kernels/sincos_double.inc"
+#include "kernels/sincos_round.inc"
 #include "kernels/sincos_vector.inc"
 #include "kernels/vector_end.inc"
 #endif

@@ -6,6 +6,7 @@
 #define vd    __m256d
 #define vu    __m256i
 #define vf    __m128
+#define vmask unsigned /* lanes */
 
 #define V_SET(x)             _mm256_set1_pd(x)
 #define V_SET_U(x)           _mm256_set1_epi64x((long long)(x))
@@ -18,9 +19,12 @@
 #define V_FNMA(a, b, c)      _mm256_fnmadd_pd(a, b, c)
 #define V_FMS_EXACT(a, b, c) _mm256_fmsub_pd(a, b, c)
 #define V_LESS(a, b)         ((unsigned)_mm256_movemask_pd(_mm256_cmp_pd(a, b, _CMP_LT_OQ)))
-#define V_BITS(a)            _mm256_castpd_si256(a)
-#define V_ADD_U(a, b)        _mm256_add_epi64(a, b)
-#define V_SHL(a, n)          _mm256_slli_epi64(a, n)
+/* a >= b, or c is 0 */
+#define V_REACHES(a, b, c) (((1u << LANES) - 1) ^ (V_LESS(a, b) & V_LESS(V_SET(0.0), V_MUL(c, c))))
+#define V_BITS(a)          _mm256_castpd_si256(a)
+#define V_ADD_U(a, b)      _mm256_add_epi64(a, b)
+#define V_XOR_U(a, b)      _mm256_xor_si256(a, b)
+#define V_SHL(a, n)        _mm256_slli_epi64(a, n)
 #define V_BLEND(choice, a, b)                                                                      \
     _mm256_blendv_pd(b, a, _mm256_castsi256_pd(choice)) /* by the top bit */
 #define V_FLIP(a, bits)                                                                            \

@@ -6,6 +6,7 @@
 #define vd    float64x2_t
 #define vu    uint64x2_t
 #define vf    float32x2_t
+#define vmask unsigned /* lanes */
 
 #define V_SET(x)             vdupq_n_f64(x)
 #define V_SET_U(x)           vdupq_n_u64(x)
@@ -18,9 +19,12 @@
 #define V_FNMA(a, b, c)      vfmsq_f64(c, a, b)
 #define V_FMS_EXACT(a, b, c) vfmaq_f64(vnegq_f64(c), a, b)
 #define V_LESS(a, b)         penc_neon_mask(vcltq_f64(a, b))
-#define V_BITS(a)            vreinterpretq_u64_f64(a)
-#define V_ADD_U(a, b)        vaddq_u64(a, b)
-#define V_SHL(a, n)          vshlq_n_u64(a, n)
+/* a >= b, or c is 0 */
+#define V_REACHES(a, b, c) (((1u << LANES) - 1) ^ (V_LESS(a, b) & V_LESS(V_SET(0.0), V_MUL(c, c))))
+#define V_BITS(a)          vreinterpretq_u64_f64(a)
+#define V_ADD_U(a, b)      vaddq_u64(a, b)
+#define V_XOR_U(a, b)      veorq_u64(a, b)
+#define V_SHL(a, n)        vshlq_n_u64(a, n)
 #define V_BLEND(choice, a, b)                                                                      \
     vbslq_f64(vcltzq_s64(vreinterpretq_s64_u64(choice)), a, b) /* by the top bit */
 #define V_FLIP(a, bits)                                                                            \

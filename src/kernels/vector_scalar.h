@@ -9,20 +9,24 @@
 #define vd    double
 #define vu    uint64_t
 #define vf    float
+#define vmask unsigned /* lanes */
 
-#define V_SET(x)              (x)
-#define V_SET_U(x)            ((uint64_t)(x))
-#define V_LOAD(p)             (*(p))
-#define V_STORE(p, a)         (*(p) = (a))
-#define V_ADD(a, b)           ((a) + (b))
-#define V_SUB(a, b)           ((a) - (b))
-#define V_MUL(a, b)           ((a) * (b))
-#define V_FMA(a, b, c)        ((a) * (b) + (c))
-#define V_FNMA(a, b, c)       ((c) - (a) * (b))
-#define V_FMS_EXACT(a, b, c)  penc_scalar_fms(a, b, c)
-#define V_LESS(a, b)          ((unsigned)((a) < (b)))
+#define V_SET(x)             (x)
+#define V_SET_U(x)           ((uint64_t)(x))
+#define V_LOAD(p)            (*(p))
+#define V_STORE(p, a)        (*(p) = (a))
+#define V_ADD(a, b)          ((a) + (b))
+#define V_SUB(a, b)          ((a) - (b))
+#define V_MUL(a, b)          ((a) * (b))
+#define V_FMA(a, b, c)       ((a) * (b) + (c))
+#define V_FNMA(a, b, c)      ((c) - (a) * (b))
+#define V_FMS_EXACT(a, b, c) penc_scalar_fms(a, b, c)
+#define V_LESS(a, b)         ((unsigned)((a) < (b)))
+/* a >= b, or c is 0 */
+#define V_REACHES(a, b, c)    (((1u << LANES) - 1) ^ (V_LESS(a, b) & V_LESS(V_SET(0.0), V_MUL(c, c))))
 #define V_BITS(a)             penc_bits_of_double(a)
 #define V_ADD_U(a, b)         ((a) + (b))
+#define V_XOR_U(a, b)         ((a) ^ (b))
 #define V_SHL(a, n)           ((a) << (n))
 #define V_BLEND(choice, a, b) ((choice) >> 63 ? (a) : (b)) /* by the top bit */
 #define V_FLIP(a, bits)       penc_double_of_bits(penc_bits_of_double(a) ^ ((bits) >> 63 << 63))
