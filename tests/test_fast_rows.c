@@ -190,7 +190,7 @@ static void hard_roundings_are_computed_again(void **state) {
 /* Rows of cos of which the anchor makes +-number, all around the middle between two float32 numbers, also where the margin
  * ends in it. */
 static void assert_rounds_beside_middle(double sign, float below) {
-    enum { AROUND = 40 };
+    enum { AROUND = 160 };
     penc_sincos_block anchor = {{0.0}, {0.0}}, step = {{0.0}, {0.0}};
     float cos[2 * PENC_SINCOS_RUN], sin[2 * PENC_SINCOS_RUN];
     const double middle = 0.5 * ((double)below + (double)nextafterf(below, 2.0f));

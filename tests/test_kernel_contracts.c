@@ -19,15 +19,21 @@ static const penc_sincos_kernels *kernels; /* those that are being tried */
 typedef void try_kernel(search *s, const ladder *l, double position, size_t from, size_t to);
 
 static void try_blocks(search *s, const ladder *l, double position, size_t from, size_t to) {
-    penc_sincos_block blocks[1];
+    enum { BLOCKS = 19 }; /* some of them turned from others */
+    penc_sincos_block blocks[BLOCKS];
     for (size_t pair = from / PENC_SINCOS_RUN * PENC_SINCOS_RUN; pair < to;
          pair += PENC_SINCOS_RUN) {
         size_t left = l->pairs - pair, count = left < PENC_SINCOS_RUN ? left : PENC_SINCOS_RUN;
         penc_quarter_table table = {l->made->quarter_high + pair, l->made->quarter_low + pair};
-        kernels->blocks(table, count, position, 1.0, 1, 1.0, blocks);
-        for (size_t j = pair > from ? pair : from; j < pair + count && j < to; j++) {
-            penc_sincos got = {blocks[0].cos[j - pair], blocks[0].sin[j - pair]};
-            check_value(s, l, j, position, POSENC_F64, got);
+        for (size_t b = 0; b < BLOCKS; b += 6) {
+            double first = position - 0.5 * (double)b; /* rounded perhaps, but not its sum */
+            if (first + 0.5 * (double)b != position)
+                continue;
+            kernels->blocks(table, count, first, 0.5, BLOCKS, 1.0, blocks);
+            for (size_t j = pair > from ? pair : from; j < pair + count && j < to; j++) {
+                penc_sincos got = {blocks[b].cos[j - pair], blocks[b].sin[j - pair]};
+                check_value(s, l, j, position, POSENC_F64, got);
+            }
         }
     }
 }

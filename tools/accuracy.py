@@ -130,9 +130,10 @@ Taylor series is a polynomial whose Bernstein coefficients bound it (machine; Ga
 this needs no other tool). Their steps lose 1.95 e, fused or not, and the whole is within 6.99 e (machine): an
 angle's relative error is not magnified by sin and cos below an eighth of a turn (text). The factor, its margin
 and the product add 3 e: below 16 e, the margin that must not change the rounding to float32 (machine).
-A run adds the angles of its anchor and of a step. In absolute terms each of the four numbers is within 3.45 e
-(machine), which weighs at most sqrt 2 as cos^2 + sin^2 = 1 (text); with all roundings below 16 e = 2^-49 of
-the factor, the margin (machine). What a margin does change goes the slow way.
+A run adds the angles of its anchor and of a step. In absolute terms cos and sin of an angle are within 3.45 e
+(machine), which weighs at most sqrt 2 in a sum of angles as cos^2 + sin^2 = 1 (text). Most anchors and steps are such sums
+themselves, of two angles: within 13.9 e (machine). Their sum, with all roundings, is within 48 e of the factor, the margin
+(machine). What a margin does change goes the slow way.
 Whether it does is told by rounding both ends, or with AVX-512 by their bits (`kernels/sincos_round.inc`): a float64 has 29 bits more than
 a float32, and there is a middle between two float32 numbers where these are 2^28. In a single row they must be farther than 16 last
 places from that, each at least 2^-53 of the number. In a run both ends must agree in all bits from the 28th on; the real number lies between
@@ -152,5 +153,4 @@ factor in float64 go there too.
 
 The tests: contracts (`test_contracts`), every row layout, dtype and mode against MPFR (`test_angles`), all
 scalings and axes against 80 digits (`test_scalings.py`), vector rows against the slow way at every CPU level
-(`test_fast_rows`), and the same bytes from every compiler, level and machine (`check_same_bytes.sh`).
-""")
+(`test_fast_rows`), and the same bytes from every compiler, level and machine (`check_same_bytes.sh`).""")

@@ -266,7 +266,7 @@ static void penc_advance(penc_block *block, size_t rows) {
 
 /* One block of pairs of a whole run, in pieces of rows around anchors; anchors are made several at once. */
 static void penc_run_pairs(penc_block block, size_t rows) {
-    enum { ANCHORS = 8 };
+    enum { ANCHORS = 32 };
     const penc_fast_job *fast = block.fast;
     penc_quarter_table table = penc_quarters_of(&block);
     penc_sincos_block steps[PENC_SINCOS_ROWS / 2], anchors[ANCHORS];

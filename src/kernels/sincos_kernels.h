@@ -52,9 +52,9 @@ typedef struct penc_sincos_block {
 } penc_sincos_block;
 
 /* float64 cos and sin of `count` pairs (at most RUN) at `blocks` positions from `first` on, `spacing` apart, times `scale`:
- * within 2^-50 of themselves plus 2^-102 of the angle (times scale).
- * contract: penc_sincos_blocks_kernel relative=0x1p-50 absolute=0x1p-61 interval=0:0x1p40
- *   witness=1000000,128,42,-438 worst=0.411217 */
+ * within 2^-49 * scale.
+ * contract: penc_sincos_blocks_kernel relative=0 absolute=0x1p-49 interval=0:0x1p40
+ *   witness=10000,128,1,0x1.f202a73332a74p+22 worst=0.183200 */
 typedef void penc_sincos_blocks_kernel(penc_quarter_table table, size_t count, double first,
                                        double spacing, size_t blocks, double scale,
                                        penc_sincos_block *to);
@@ -70,10 +70,10 @@ typedef uint64_t penc_round_row_kernel(penc_quarter_table table, size_t count,
 /* `rows` rows (at most ROWS, an even number) of `count` pairs (at most RUN) by angle addition: `anchor` holds cos and sin
  * (times scale) of the position in the middle between the first row's and the last one's, `steps` those of 1/2, 3/2, ...
  * (ROWS / 2 of them). Within
- * 2^-49 * scale before rounding. Returns a bit for every row in which something is not settled; the others
+ * 1.5 * 2^-48 * scale before rounding. Returns a bit for every row in which something is not settled; the others
  * are correctly rounded.
  * contract: penc_round_run_kernel ulp=0.5 interval=0:0x1p40
- *   witness=500000,36,0,24850173 worst=1.000000 */
+ *   witness=100000000,128,9,637098670086 worst=0.999998 */
 typedef uint64_t penc_round_run_kernel(size_t count, size_t rows, double scale,
                                        const penc_sincos_block *anchor,
                                        const penc_sincos_block *steps, float *cos_rows,
