@@ -45,11 +45,12 @@ static inline ptrdiff_t penc_offset_of(const penc_side *side, size_t token, size
     return (ptrdiff_t)token * side->token + (ptrdiff_t)head * side->head;
 }
 
-/* How many groups of heads a job passes through one after the other; its heads become those of one group. No division:
- * one costs as much as turning a head. */
-static inline size_t penc_split_heads(penc_rotate_job *job) {
+/* How many groups of heads a job passes through one after the other; its heads become those of one group. Where one
+ * pass turns whole heads, they go in the order of memory anyway, and cos and sin may stay in registers: `whole` is 1
+ * then. No division: one costs as much as turning a head. */
+static inline size_t penc_split_heads(penc_rotate_job *job, int whole) {
     const size_t heads = job->heads;
-    if (!job->by_head || heads == 0)
+    if (!job->by_head || whole || heads == 0)
         return 1;
     job->heads = 1;
     return heads;
