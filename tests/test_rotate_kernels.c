@@ -227,6 +227,7 @@ static void random_job(kernel_case *c, random_stream *rng) {
     c->job.tokens = 1 + random_below(rng, 4);
     c->job.heads = random_below(rng, 4) ? 1 + random_below(rng, 4) : 9;
     c->job.by_head = (int)random_below(rng, 2);
+    c->job.next = random_below(rng, 2) ? random_between(rng, -(1 << 20), 1 << 20) : 0;
     c->job.pairs = random_pairs(rng);
     if (c->flat)
         c->job.pairs = (c->job.pairs / PENC_FLAT_PAIRS + 1) * PENC_FLAT_PAIRS;
@@ -248,10 +249,10 @@ static const char *case_text(const kernel_case *c) {
     snprintf(
         text, sizeof text,
         "%s to %s, orders %d to %d, %zu tokens, %zu heads, %zu pairs, x %td %td gap %td, y %td "
-        "%td gap %td, in place %d, by head %d, flat %d, stream %d, scale %g, data %d",
+        "%td gap %td, in place %d, by head %d, next %td, flat %d, stream %d, scale %g, data %d",
         posenc_dtype_name(c->from), posenc_dtype_name(c->to), c->in, c->out, j->tokens, j->heads,
         j->pairs, j->x.token, j->x.head, j->x.gap, j->y.token, j->y.head, j->y.gap, c->in_place,
-        j->by_head, c->flat, j->stream, j->scale, c->kind);
+        j->by_head, j->next, c->flat, j->stream, j->scale, c->kind);
     return text;
 }
 

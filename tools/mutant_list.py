@@ -155,6 +155,12 @@ MUTANTS = [
      "    *y += last * job->y.head * call->to_bytes;\n", ""),
     ("heads pass backwards in every later block", "src/rope/rotate_run.c",
      "    job->x.head = plan->x->strides[POSENC_AXIS_HEADS];\n", ""),
+    ("kernels: what is to be fetched is read", "src/kernels/rotate_kernels.h",
+     "__builtin_prefetch((const void *)((uintptr_t)x + (uintptr_t)ahead), 0, SECOND_CACHE);",
+     "(void)SECOND_CACHE, (void)*(const volatile char *)((uintptr_t)x + (uintptr_t)ahead);"),
+    ("kernels: later columns of pairs begin too early", "src/kernels/rotate_vector.inc",
+     "x += in == PENC_PAIRS ? 2 * first : first;",
+     "x += first;"),
     ("kernels: halves are touched beyond their end", "src/kernels/rotate_kernels.h",
      "(void)*(const volatile char *)(x + gap + at);",
      "(void)*(const volatile char *)(x + gap + at + LINE);"),
@@ -355,7 +361,7 @@ MUTANTS = [
      "call->plan->in_place && call->plan->y_pairing !=",
      "!call->plan && call->plan->y_pairing !="),
     ("groups of heads overrun the last head", "src/rope/rotate_run.c",
-     "some.heads = job->heads - head < GROUP ? job->heads - head : GROUP;",
+     "some.heads = left < GROUP ? left : GROUP;",
      "some.heads = GROUP;"),
 
     # Rotation: the checks
