@@ -83,8 +83,9 @@ PENC_ALWAYS_INLINE ptrdiff_t penc_look_ahead(const penc_rotate_job *job, size_t 
     const ptrdiff_t ahead = token + TOKENS < job->tokens
                                 ? TOKENS * job->x.token
                                 : job->next + (TOKENS - (ptrdiff_t)job->tokens) * job->x.token;
-    for (size_t head = 0; head < job->heads; head++)
-        penc_fetch(x, (penc_offset_of(&job->x, token, head) + ahead) * bytes);
+    ptrdiff_t at = ((ptrdiff_t)token * job->x.token + ahead) * bytes;
+    for (size_t head = 0; head < job->heads; head++, at += job->x.head * bytes)
+        penc_fetch(x, at);
     return ahead;
 }
 
