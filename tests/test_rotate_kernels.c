@@ -227,6 +227,7 @@ static void random_job(kernel_case *c, random_stream *rng) {
     c->job.tokens = 1 + random_below(rng, 4);
     c->job.heads = random_below(rng, 4) ? 1 + random_below(rng, 4) : 9;
     c->job.by_head = (int)random_below(rng, 2);
+    c->job.next = random_below(rng, 2) ? random_between(rng, -(1 << 20), 1 << 20) : 0;
     c->job.pairs = random_pairs(rng);
     if (c->flat)
         c->job.pairs = (c->job.pairs / PENC_FLAT_PAIRS + 1) * PENC_FLAT_PAIRS;
@@ -248,10 +249,10 @@ static const char *case_text(const kernel_case *c) {
     snprintf(
         text, sizeof text,
         "%s to %s, orders %d to %d, %zu tokens, %zu heads, %zu pairs, x %td %td gap %td, y %td "
-        "%td gap %td, in place %d, by head %d, flat %d, stream %d, scale %g, data %d",
+        "%td gap %td, in place %d, by head %d, next %td, flat %d, stream %d, scale %g, data %d",
         posenc_dtype_name(c->from), posenc_dtype_name(c->to), c->in, c->out, j->tokens, j->heads,
         j->pairs, j->x.token, j->x.head, j->x.gap, j->y.token, j->y.head, j->y.gap, c->in_place,
-        j->by_head, c->flat, j->stream, j->scale, c->kind);
+        j->by_head, j->next, c->flat, j->stream, j->scale, c->kind);
     return text;
 }
 
@@ -264,36 +265,35 @@ typedef struct tables {
     ptrdiff_t rows[8];
 } tables;
 
-static tables tables_new(kernel_case *c, random_stream *rng) {
+/* Fills `t`, to which the job points afterwards. */
+static void tables_new(kernel_case *c, random_stream *rng, tables *t) {
     posenc_dtype dtype = c->from == POSENC_F64 ? POSENC_F64 : POSENC_F32;
     size_t bytes = bytes_of(dtype);
     ptrdiff_t low = 0, high = 0;
     int listed = (int)random_below(rng, 2);
-    tables t;
     for (size_t i = 0; i < c->job.tokens; i++) {
-        t.rows[i] = listed ? random_between(rng, -3, 3) * ((ptrdiff_t)c->job.pairs + 1)
-                           : (ptrdiff_t)i * c->job.table.token;
-        low = t.rows[i] < low ? t.rows[i] : low;
-        high = t.rows[i] > high ? t.rows[i] : high;
+        t->rows[i] = listed ? random_between(rng, -3, 3) * ((ptrdiff_t)c->job.pairs + 1)
+                            : (ptrdiff_t)i * c->job.table.token;
+        low = t->rows[i] < low ? t->rows[i] : low;
+        high = t->rows[i] > high ? t->rows[i] : high;
     }
     size_t numbers = (size_t)(high - low) + c->job.pairs;
-    t.cos = guarded_new(numbers * bytes, (guard_side)random_below(rng, 2));
-    t.sin = guarded_new(numbers * bytes, (guard_side)random_below(rng, 2));
+    t->cos = guarded_new(numbers * bytes, (guard_side)random_below(rng, 2));
+    t->sin = guarded_new(numbers * bytes, (guard_side)random_below(rng, 2));
     for (size_t i = 0; i < numbers; i++) {
         for (int is_sin = 0; is_sin < 2; is_sin++) {
             uint64_t bits = c->odd && random_below(rng, 4 * c->odd) == 0
                                 ? special_bits(dtype, rng)
                                 : bits_of(table_number(c->kind, c->from, is_sin, rng), dtype);
-            store_bits(is_sin ? t.sin.data : t.cos.data, dtype, (ptrdiff_t)i, bits);
+            store_bits(is_sin ? t->sin.data : t->cos.data, dtype, (ptrdiff_t)i, bits);
         }
     }
-    t.cos_data = (const char *)t.cos.data - low * (ptrdiff_t)bytes;
-    t.sin_data = (const char *)t.sin.data - low * (ptrdiff_t)bytes;
+    t->cos_data = (const char *)t->cos.data - low * (ptrdiff_t)bytes;
+    t->sin_data = (const char *)t->sin.data - low * (ptrdiff_t)bytes;
     if (listed) {
-        c->job.table.rows = t.rows;
+        c->job.table.rows = t->rows;
         c->job.table.token = PTRDIFF_MAX / 4; /* not used then */
     }
-    return t;
 }
 
 /* The same rows with each number twice, sin negated at a pair's first channel; `job` reads them. */
@@ -398,7 +398,8 @@ static void assert_kernel_on(kernel_case *c, random_stream *rng) {
     side_memory got = side_new(&c->job, &c->job.y, to, y_flush);
     side_memory wanted = side_new(&c->job, &c->job.y, to, y_flush);
     side_memory x = c->in_place ? got : side_new(&c->job, &c->job.x, from, x_flush);
-    tables t = tables_new(c, rng);
+    tables t;
+    tables_new(c, rng, &t);
     assert_true(!c->job.stream || (uintptr_t)got.data % 64 == 0);
     fill_side(c, &x, rng);
     if (c->in_place)

@@ -3,7 +3,7 @@
 #ifndef PENC_ROTATE_KERNELS_H
 #define PENC_ROTATE_KERNELS_H
 
-#include "cpu/cpu_level.h"
+#include "kernels/target.h"
 #include "posenc/dtype.h"
 
 enum { PENC_DTYPES = 4 }; /* numbers of posenc_dtype run from 0 on */
@@ -30,8 +30,12 @@ typedef struct penc_rotate_job {
     int transpose; /* 1: by the transposed matrix, which turns back */
     int by_head; /* 1: head after head, for what no cache holds; else all heads by some columns, whose cos
                       and sin stay in registers */
-    int stream;   /* 1: stores bypass the caches; y and its strides are multiples of 64 bytes */
-    double scale; /* multiplies every result, rounded once more; not if it is 1 */
+    ptrdiff_t
+        next; /* in elements from x: the head that is turned first after this job, so that what comes next is
+                        fetched meanwhile; 0: nothing is fetched */
+    ptrdiff_t ahead; /* the kernels' own: penc_look_ahead of the token at hand */
+    int stream;      /* 1: stores bypass the caches; y and its strides are multiples of 64 bytes */
+    double scale;    /* multiplies every result, rounded once more; not if it is 1 */
 } penc_rotate_job;
 
 typedef void penc_rotate_kernel(const penc_rotate_job *job, const void *x, const void *cos,
@@ -45,14 +49,44 @@ static inline ptrdiff_t penc_offset_of(const penc_side *side, size_t token, size
     return (ptrdiff_t)token * side->token + (ptrdiff_t)head * side->head;
 }
 
-/* How many groups of heads a job passes through one after the other; its heads become those of one group. No division:
- * one costs as much as turning a head. */
-static inline size_t penc_split_heads(penc_rotate_job *job) {
+/* How many groups of heads a job passes through one after the other; its heads become those of one group. Where one
+ * pass turns whole heads, they go in the order of memory anyway, and cos and sin may stay in registers: `whole` is 1
+ * then. No division: one costs as much as turning a head. */
+static inline size_t penc_split_heads(penc_rotate_job *job, int whole) {
     const size_t heads = job->heads;
-    if (!job->by_head || heads == 0)
+    if (!job->by_head || whole || heads == 0)
         return 1;
     job->heads = 1;
     return heads;
+}
+
+/* Has the line at `ahead` bytes from x brought into the second cache. There may be nothing: it is no access. */
+PENC_ALWAYS_INLINE void penc_fetch(const char *x, ptrdiff_t ahead) {
+    enum { SECOND_CACHE = 2 };
+    __builtin_prefetch((const void *)((uintptr_t)x + (uintptr_t)ahead), 0, SECOND_CACHE);
+}
+
+/* Has every line of some bytes brought there. */
+PENC_ALWAYS_INLINE void penc_fetch_lines(const char *x, ptrdiff_t ahead, size_t bytes) {
+    enum { LINE = 64 };
+    for (size_t at = 0; at < bytes; at += LINE)
+        penc_fetch(x, ahead + (ptrdiff_t)at);
+}
+
+/* How far it is from a head of this token, at x, to the one to be fetched meanwhile, in elements; 0: none. The first
+ * lines of all heads are fetched here at once: where they begin pages, the addresses are looked up side by side. */
+PENC_ALWAYS_INLINE ptrdiff_t penc_look_ahead(const penc_rotate_job *job, size_t token,
+                                             const char *x, ptrdiff_t bytes) {
+    enum { TOKENS = 8 };
+    if (job->next == 0)
+        return 0;
+    const ptrdiff_t ahead = token + TOKENS < job->tokens
+                                ? TOKENS * job->x.token
+                                : job->next + (TOKENS - (ptrdiff_t)job->tokens) * job->x.token;
+    ptrdiff_t at = ((ptrdiff_t)token * job->x.token + ahead) * bytes;
+    for (size_t head = 0; head < job->heads; head++, at += job->x.head * bytes)
+        penc_fetch(x, at);
+    return ahead;
 }
 
 /* Reads a byte of every cache line of a head's two halves, in the order of memory. Where the halves lie 512 bytes and

@@ -69,6 +69,7 @@ static void penc_ready_turn(penc_head_pass *pass) {
                                         rotation->second_stride, NULL};
     pass->job.transpose = 0;
     pass->job.by_head = pass->large && pass->from_x;
+    pass->job.next = 0;
 }
 
 /* Heads that turn whole, within a format. */

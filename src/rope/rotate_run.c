@@ -20,6 +20,7 @@ typedef struct penc_rotate_call {
     int prepare; /* rows are copied for the kernel, side by side, sin negated for the transpose */
     int flat;    /* and each number twice */
     int heads_outside; /* heads lie outside of tokens in memory, and are many */
+    int fetch;         /* and are fetched ahead of their turn */
     size_t pairs;      /* at most as many at once */
     penc_row_finder finder;
     ptrdiff_t from_bytes, to_bytes, table_bytes;
@@ -71,6 +72,13 @@ static int penc_is_large(const penc_rotate_plan *plan) {
     return plan->x_map.high - plan->x_map.low > 1 << 20;
 }
 
+/* Whether heads that lie outside of tokens are fetched ahead of their turn. Those of 16 bits gain, and wide ones; others
+ * gain nothing, and lose a tenth out of place (docs/performance.md). */
+static int penc_is_fetched(const penc_rotate_call *call) {
+    enum { LONG_HALF = 256 };
+    return call->from_bytes == 2 || (ptrdiff_t)call->job.pairs * call->from_bytes > LONG_HALF;
+}
+
 /* The kernel for rows that hold each number twice, where it can and pays; NULL elsewhere. */
 static penc_rotate_kernel *penc_flat_kernel(const penc_rotate_plan *plan) {
     enum { WORTH_PREPARING = 8 };
@@ -105,9 +113,11 @@ static penc_rotate_call penc_start_call(const penc_rotate_plan *plan) {
     call.job.transpose = plan->transpose;
     call.job.scale = plan->scale;
     call.job.stream = 0;
+    call.job.next = 0;
     int large = penc_is_large(plan);
     call.job.by_head = large;
     call.heads_outside = large && call.job.heads > 1 && call.job.x.token < call.job.x.head;
+    call.fetch = call.heads_outside && penc_is_fetched(&call);
     int dense = x->strides[POSENC_AXIS_HEAD_DIM] == 1 && y->strides[POSENC_AXIS_HEAD_DIM] == 1 &&
                 rotation->second_stride == 0;
     if (dense)
@@ -226,8 +236,13 @@ static void penc_run_kernel(const penc_rotate_call *call, const penc_rotate_job 
     }
     penc_rotate_job some = *job;
     for (size_t head = 0; head < job->heads; head += GROUP) {
-        some.heads = job->heads - head < GROUP ? job->heads - head : GROUP;
-        call->kernel(&some, x + (ptrdiff_t)head * job->x.head * call->from_bytes, cos, sin,
+        const size_t left = job->heads - head;
+        const ptrdiff_t at = (ptrdiff_t)head * job->x.head;
+        some.heads = left < GROUP ? left : GROUP;
+        if (call->fetch)
+            some.next =
+                left > GROUP ? GROUP * job->x.head : (ptrdiff_t)job->tokens * job->x.token - at;
+        call->kernel(&some, x + at * call->from_bytes, cos, sin,
                      y + (ptrdiff_t)head * job->y.head * call->to_bytes);
     }
 }
