@@ -105,6 +105,9 @@ static const struct {
      "factor-list-length no-valid-spec"},
     {VL ",\"rope_scaling\":{\"type\":\"mrope\",\"mrope_section\":[8,12,8]}}",
      "no-valid-spec section-sum"},
+    {"{\"model_type\":\"qwen3_vl_text\"," DIMS ",\"head_dim\":64,\"rope_theta\":5000000,"
+     "\"rope_scaling\":{\"mrope_section\":[24,20,20]}}",
+     "section-sum"},
     {LLAMA ",\"layer_types\":[\"full_attention\",\"full_attention\"]}", "layer-list-length"},
     {"{\"model_type\":\"smollm3\"," DIMS ",\"rope_theta\":10000,\"no_rope_layers\":[1,1]}",
      "layer-list-length"},
