@@ -494,6 +494,18 @@ static void sliding_layers_have_heads_of_their_own(void **state) {
     posenc_model_free(model);
 }
 
+/* Qwen3-VL's usual sections beside a head of 17 pairs: as transformers' slices h = 1, 4, ... and w = 2, 5, ... take them. */
+static void interleaved_sections_fit_a_narrow_head(void **state) {
+    (void)state;
+    posenc_model *model = model_of("{\"model_type\":\"qwen3_vl_text\",\"head_dim\":34}");
+    const posenc_axes *axes = type_of(model, "all")->spec.axes;
+    assert_non_null(axes);
+    assert_int_equal(axes->sections[0], 6);
+    assert_int_equal(axes->sections[1], 6);
+    assert_int_equal(axes->sections[2], 5);
+    posenc_model_free(model);
+}
+
 static void pairs_alternate_between_rows_and_columns(void **state) {
     (void)state;
     posenc_model *model = model_of("{\"model_type\":\"neomme\",\"num_hidden_layers\":2}");
@@ -703,6 +715,7 @@ int main(void) {
         cmocka_unit_test(wrong_types_anywhere),
         cmocka_unit_test(norms_with_a_weight_less_one_are_told),
         cmocka_unit_test(sliding_layers_have_heads_of_their_own),
+        cmocka_unit_test(interleaved_sections_fit_a_narrow_head),
         cmocka_unit_test(pairs_alternate_between_rows_and_columns),
         cmocka_unit_test(other_parts_are_told),
         cmocka_unit_test(a_part_has_a_spec),

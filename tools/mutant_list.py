@@ -623,6 +623,13 @@ MUTANTS = [
     ("restarts count from the first sequence", "src/diagnosis/hypothesis.c", "position -= first;",
      "position -= (double)o->positions[0];"),
     ("every sequence has the first one's positions", "src/diagnosis/hypothesis.c", "(ptrdiff_t)batch * observation->batch_stride;", "0;"),
+    ("infinite predictions are not compared", "src/diagnosis/evidence.c", "return finite_before && isfinite(after);", "return 0;"),
+    ("interleaved sections beyond the pairs", "src/model/rope_spec.c", "if (axes->sections[axis] > turns)", "if (0)"),
+    ("axis 0 keeps its own section", "src/model/rope_spec.c", "axes->sections[0] = left;", ""),
+    ("a base of 0 is the default", "src/model/rope_parameters.c", 'if (penc_key(block, "rope_theta") && block->made->base == 0.0)', "if (0)"),
+    ("blocks of other kinds are nothing", "src/model/warnings_values.c", "!penc_json_is(value, json_type_object))", "0)"),
+    ("lists of numbers are words", "src/model/warnings_values.c", "if (!penc_json_is(json_object_array_get_idx(value, i), json_type_string))", "if (0)"),
+    ("numbers in texts beside the block", "src/model/warnings_values.c", "if (penc_json_number(found.value, &number, &in_string) && in_string)", "if (0)"),
     ("float32 shows a position late", "src/model/layer_facts.c", "facts->float32_visible_in_f16 = first + i;",
      "facts->float32_visible_in_f16 = first + i + 1;"),
 

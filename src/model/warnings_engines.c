@@ -80,6 +80,8 @@ const char *penc_warn_own_betas(const posenc_model *model, const penc_layer_type
         return NULL;
     penc_number_in(type->block, "beta_fast", &fast);
     penc_number_in(type->block, "beta_slow", &slow);
+    fast = fast == 0.0 ? 32.0 : fast; /* 0 stands for the default, as transformers has it */
+    slow = slow == 0.0 ? 1.0 : slow;
     return fast == 32.0 && slow == 1.0 ? NULL
                                        : penc_say(model, "YaRN's betas are %s and %s, not 32 and 1",
                                                   penc_show(model, fast), penc_show(model, slow));
