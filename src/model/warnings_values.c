@@ -70,16 +70,10 @@ const char *penc_warn_type_missing(const posenc_model *model, const penc_layer_t
 }
 
 const char *penc_warn_number_in_string(const posenc_model *model, const penc_layer_type *type) {
-    static const char *const keys[] = {"hidden_size",
-                                       "num_attention_heads",
-                                       "num_key_value_heads",
-                                       "num_hidden_layers",
-                                       "head_dim",
-                                       "max_position_embeddings",
-                                       "sliding_window",
-                                       "rotary_dim",
-                                       "qk_nope_head_dim",
-                                       "qk_rope_head_dim"};
+    static const char *const keys[] = {
+        "hidden_size",      "num_attention_heads",     "num_key_value_heads", "num_hidden_layers",
+        "head_dim",         "max_position_embeddings", "sliding_window",      "rotary_dim",
+        "qk_nope_head_dim", "qk_rope_head_dim"};
     static const char sentence[] = "%s is \"%s\", a number written as a text";
     double number;
     int in_string = 0;
