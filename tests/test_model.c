@@ -577,6 +577,34 @@ static void other_parts_are_told(void **state) {
     }
 }
 
+static void parts_are_found_by_name(void **state) {
+    (void)state;
+    posenc_model *model = model_of(
+        "{\"model_type\":\"qwen2_5_omni\",\"thinker_config\":{\"text_config\":{\"model_type\":"
+        "\"qwen2_5_omni_text\"},\"audio_config\":{},\"vision_config\":{}},\"vision_config\":{},"
+        "\"talker_config\":{\"vision_config\":{}}}");
+    size_t count = posenc_model_part_count(model);
+    assert_true(count >= 3);
+    for (size_t i = 0; i < count; i++) {
+        const posenc_model_part *part = posenc_model_part_at(model, i);
+        assert_ptr_equal(posenc_model_part_named(model, part->name), part);
+    }
+    const posenc_model_part *audio = posenc_model_part_named(model, "audio_config");
+    assert_non_null(audio);
+    assert_string_equal(audio->name, "thinker_config.audio_config");
+    /* whole names come first */
+    assert_string_equal(posenc_model_part_named(model, "vision_config")->name, "vision_config");
+    assert_null(posenc_model_part_named(model, "config"));
+    assert_null(posenc_model_part_named(model, ""));
+    assert_null(posenc_model_part_named(model, NULL));
+    posenc_model_free(model);
+    model = model_of(
+        "{\"model_type\":\"qwen2_5_omni\",\"vision_config\":{},\"thinker_config\":{\"vision_config\":{},"
+        "\"text_config\":{\"model_type\":\"qwen2_5_omni_text\"},\"audio_config\":{}}}");
+    assert_string_equal(posenc_model_part_named(model, "vision_config")->name, "vision_config");
+    posenc_model_free(model);
+}
+
 /* Qwen2-VL's tower: heads of 1280 / 16 channels, half of the pairs for rows and half for columns. */
 static void a_part_has_a_spec(void **state) {
     (void)state;
@@ -718,6 +746,7 @@ int main(void) {
         cmocka_unit_test(interleaved_sections_fit_a_narrow_head),
         cmocka_unit_test(pairs_alternate_between_rows_and_columns),
         cmocka_unit_test(other_parts_are_told),
+        cmocka_unit_test(parts_are_found_by_name),
         cmocka_unit_test(a_part_has_a_spec),
         cmocka_unit_test(facts_of_two_pairs),
         cmocka_unit_test(facts_of_a_still_pair),

@@ -630,6 +630,8 @@ MUTANTS = [
     ("blocks of other kinds are nothing", "src/model/warnings_values.c", "!penc_json_is(value, json_type_object))", "0)"),
     ("lists of numbers are words", "src/model/warnings_values.c", "if (!penc_json_is(json_object_array_get_idx(value, i), json_type_string))", "if (0)"),
     ("numbers in texts beside the block", "src/model/warnings_values.c", "if (penc_json_number(found.value, &number, &in_string) && in_string)", "if (0)"),
+    ("any part that ends so", "src/model/model.c", "return endings == 1 ? ending : NULL;", "return ending;"),
+    ("hosts of Ollama have no dot", "src/formats/model_names.c", "(parts == 3 && !memchr(name, '.', strcspn(name, \"/\")))", "(parts == 3)"),
     ("float32 shows a position late", "src/model/layer_facts.c", "facts->float32_visible_in_f16 = first + i;",
      "facts->float32_visible_in_f16 = first + i + 1;"),
 
