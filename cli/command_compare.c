@@ -153,6 +153,7 @@ static void report_json(const compare_job *job) {
     json_boolean("slices_differ", result->slices_differ);
     json_boolean("axes_differ", result->axes_differ);
     json_boolean("halves_differ", result->halves_differ);
+    difference_json("halves", &result->halves);
     difference_json("largest", &result->largest);
     json_open("beyond", '{');
     difference_json("bf16", &result->beyond_bf16);
@@ -201,6 +202,9 @@ static void report_structure(const posenc_comparison *result) {
         printf("channels are paired differently: half and interleaved\n");
     if (result->halves_differ)
         printf("a full-width table has two different numbers for a pair: no rotation\n");
+    if (result->halves.exists)
+        printf("the first ones at position %" PRId64 ", pair %zu: %.3g apart\n",
+               result->halves.position, result->halves.pair, result->halves.error);
 }
 
 static void report_text(const compare_job *job) {

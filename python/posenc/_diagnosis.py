@@ -122,8 +122,8 @@ def compare(a, b, *, positions=None, layer_type=None, layer_type_b=None, part=No
 
     Returns the dict that `posenc compare --json` prints: verdict ('equal', 'equivalent', 'different'),
     equivalence (up to 'pairing', 'conjugate', 'shift'; 'none'), pairs_a, pairs_b, positions (how many),
-    pairing_differs, slices_differ, axes_differ, halves_differ, largest, beyond (the first position at which cos or
-    sin differ by more than a rounding of bf16, f16, f32), decades, explanations. Raises ValueError, TypeError or OSError.
+    pairing_differs, slices_differ, axes_differ, halves_differ, halves (the first place where they do), largest,
+    beyond (the first position at which cos or sin differ by more than a rounding of bf16, f16, f32), decades, explanations. Raises ValueError, TypeError or OSError.
     """
     if seq_len is not None:
         whole("seq_len", seq_len, 1, MAX_POSITIONS)
