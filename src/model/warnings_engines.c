@@ -68,8 +68,17 @@ const char *penc_warn_not_truncated(const posenc_model *model, const penc_layer_
 
 const char *penc_warn_own_attention_factor(const posenc_model *model, const penc_layer_type *type) {
     double factor;
-    if (!penc_scaled_by(type, "yarn") || strcmp(model->format, "gguf") == 0 ||
-        !penc_file_number(type, "attention_factor", &factor))
+    if (!penc_scaled_by(type, "yarn"))
+        return NULL;
+    if (strcmp(model->format, "gguf") == 0)
+        return penc_number_in(model->config.part, "yarn_attn_factor", &factor) && factor != 1.0
+                   ? penc_say(
+                         model,
+                         "rope.scaling.yarn_attn_factor is %s; llama.cpp writes YaRN's own over it, "
+                         "which is taken here too",
+                         penc_show(model, factor))
+                   : NULL;
+    if (!penc_file_number(type, "attention_factor", &factor))
         return NULL;
     return penc_say(model, "attention_factor %s replaces YaRN's own", penc_show(model, factor));
 }
