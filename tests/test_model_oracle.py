@@ -140,7 +140,12 @@ def rotary_of(config, module):
         hint = str(parameters["config"].annotation)
         match = type(config).__name__ in hint
         found.append((match, "Vision" not in name and "Audio" not in name, name, kind))
-    for match, _, name, kind in sorted(found, key=lambda entry: (-entry[0], -entry[1], len(entry[2]))):
+    def distance(entry):
+        """Its own configuration first, then the name that begins like the configuration's (Thinker, Talker)."""
+        match, is_language, name, _ = entry
+        return -match, -is_language, -len(os.path.commonprefix([name, type(config).__name__])), len(name)
+
+    for match, _, name, kind in sorted(found, key=distance):
         try:
             return kind(config=config), match
         except Exception as error:
