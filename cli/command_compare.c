@@ -5,6 +5,7 @@
 #include "posenc/compare.h"
 #include "position_list.h"
 #include "report_causes.h"
+#include "spec_options.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -18,6 +19,11 @@ static const cli_option options[] = {
      "LIST;LIST;... one for each axis"},
     {"layer-type", "T", "of models: which layers (posenc inspect lists them)"},
     {"layer-type-b", "T", "the same of B, where it differs"},
+    {"part", "NAME",
+     "of composite models: which part, such as vision_config\n(the language model)"},
+    {"part-b", "NAME", "the same of B, where it differs"},
+    {"mode", "M", "of models: how angles are formed, exact or float32, as\nframeworks do (exact)"},
+    {"mode-b", "M", "the same of B, where it differs"},
     {"seq-len", "N", "of models: context length, for dynamic and longrope\n(the model's maximum)"},
     {NULL, NULL, NULL},
 };
@@ -32,9 +38,23 @@ typedef struct compare_job {
     posenc_comparison result;
 } compare_job;
 
-static const char *layer_type_of(const compare_job *job, int index) {
-    const char *of_b = cli_value(job->arguments, "layer-type-b");
-    return index && of_b ? of_b : cli_value(job->arguments, "layer-type");
+/* An option of a side: B's own, where it has one. */
+static const char *value_of(const compare_job *job, int index, const char *name,
+                            const char *name_b) {
+    const char *of_b = cli_value(job->arguments, name_b);
+    return index && of_b ? of_b : cli_value(job->arguments, name);
+}
+
+static int open_model_side(compare_job *job, int index, const char *path) {
+    model_choice choice = {value_of(job, index, "part", "part-b"),
+                           value_of(job, index, "layer-type", "layer-type-b")};
+    posenc_mode mode = POSENC_MODE_EXACT;
+    int status = spec_mode_get(job->arguments, "mode", &mode);
+    if (!status && index)
+        status = spec_mode_get(job->arguments, "mode-b", &mode);
+    return status ? status
+                  : model_side_open(job->arguments, path, &choice, mode, &job->model[index],
+                                    &job->side[index]);
 }
 
 /* A side is JSON, a model, or another file. */
@@ -42,8 +62,7 @@ static int open_side(compare_job *job, int index) {
     const char *text = cli_operand(job->arguments, index);
     posenc_error error;
     if (*text != '{' && model_side_is(text))
-        return model_side_open(job->arguments, text, layer_type_of(job, index), &job->model[index],
-                               &job->side[index]);
+        return open_model_side(job, index, text);
     posenc_status status = *text == '{'
                                ? posenc_side_of_json(text, strlen(text), &job->side[index], &error)
                                : posenc_side_open(text, &job->side[index], &error);
@@ -134,6 +153,7 @@ static void report_json(const compare_job *job) {
     json_boolean("slices_differ", result->slices_differ);
     json_boolean("axes_differ", result->axes_differ);
     json_boolean("halves_differ", result->halves_differ);
+    difference_json("halves", &result->halves);
     difference_json("largest", &result->largest);
     json_open("beyond", '{');
     difference_json("bf16", &result->beyond_bf16);
@@ -182,6 +202,9 @@ static void report_structure(const posenc_comparison *result) {
         printf("channels are paired differently: half and interleaved\n");
     if (result->halves_differ)
         printf("a full-width table has two different numbers for a pair: no rotation\n");
+    if (result->halves.exists)
+        printf("the first ones at position %" PRId64 ", pair %zu: %.3g apart\n",
+               result->halves.position, result->halves.pair, result->halves.error);
 }
 
 static void report_text(const compare_job *job) {
@@ -236,6 +259,7 @@ const cli_command command_compare = {
     "row) or inverse frequencies (one axis). Tables are taken as the rows of positions\n"
     "0, 1, 2, ... or of --positions. Exit status 0: equal, 1: not (equivalent included).\n\n"
     "  posenc compare '{\"head_dim\": 64, \"base\": 1e6}' tables.npz\n"
+    "  posenc compare models/Llama-3.1-8B tables.npz --mode float32\n"
     "  posenc compare models/Llama-3.1-8B models/Llama-3.1-8B.gguf\n"
     "  posenc compare old.json new.json --positions 0:100000\n"
     "  posenc compare vl-a.json vl-b.json --positions '7,7,7,8;7,7,8,8;7,8,7,8'",

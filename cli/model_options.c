@@ -1,4 +1,4 @@
-/* --config PATH and --layer-type T. SPDX-License-Identifier: MIT */
+/* --config PATH, --part P and --layer-type T. SPDX-License-Identifier: MIT */
 #include "model_options.h"
 
 #include <inttypes.h>
@@ -18,6 +18,18 @@ static void list_types(const posenc_model *model, int rotary, char *text, size_t
         if (!rotary || has_spec(type))
             used += (size_t)snprintf(text + used, capacity - used, "%s%s (%s)", used ? ", " : "",
                                      type->name, posenc_encoding_name(type->kind));
+    }
+}
+
+/* The names of the parts that were read; "" without any. */
+static void list_parts(const posenc_model *model, char *text, size_t capacity) {
+    size_t used = 0;
+    text[0] = '\0';
+    for (size_t i = 0; i < posenc_model_part_count(model) && used < capacity; i++) {
+        const posenc_model_part *part = posenc_model_part_at(model, i);
+        if (part->model)
+            used += (size_t)snprintf(text + used, capacity - used, "%s%s", used ? ", " : "",
+                                     part->name);
     }
 }
 
@@ -48,13 +60,35 @@ static int choose_only(const cli_arguments *arguments, const char *path, const p
     if (count)
         return cli_fail(arguments, "%s has several layer types; choose one with --layer-type: %s",
                         path, list);
-    return cli_fail(arguments, "%s has no rotary encoding: %s", path, list);
+    char parts[512];
+    list_parts(model, parts, sizeof parts);
+    return cli_fail(arguments, "%s has no rotary encoding: %s%s%s", path, list,
+                    *parts ? "; --part chooses another part: " : "", parts);
+}
+
+static int choose_part(const cli_arguments *arguments, const char *path, const char *name,
+                       const posenc_model **model) {
+    char list[512];
+    const posenc_model_part *part = posenc_model_part_named(*model, name);
+    if (part && part->unread)
+        return cli_fail(arguments, "the part %s of %s is not read: %s", part->name, path,
+                        part->unread);
+    list_parts(*model, list, sizeof list);
+    if (!part && !*list)
+        return cli_fail(arguments, "--part is \"%s\" but %s has no other parts", name, path);
+    if (!part)
+        return cli_fail(arguments, "--part is \"%s\" but must be one of: %s", name, list);
+    *model = part->model;
+    return CLI_DONE;
 }
 
 int model_type_choose(const cli_arguments *arguments, const char *path, const posenc_model *model,
-                      const char *name, const posenc_layer_type **type) {
-    return name ? choose_named(arguments, model, name, type)
-                : choose_only(arguments, path, model, type);
+                      const model_choice *choice, const posenc_layer_type **type) {
+    int status = choice->part ? choose_part(arguments, path, choice->part, &model) : CLI_DONE;
+    if (status)
+        return status;
+    return choice->layer_type ? choose_named(arguments, model, choice->layer_type, type)
+                              : choose_only(arguments, path, model, type);
 }
 
 /* What the file says is not to be changed in passing. */
@@ -99,10 +133,11 @@ static int take_spec(const cli_arguments *arguments, uint64_t head_dim,
 
 int model_options_get(const cli_arguments *arguments, uint64_t head_dim, posenc_model **model,
                       const posenc_layer_type **type, posenc_spec *spec) {
-    const char *path = cli_value(arguments, "config"), *name = cli_value(arguments, "layer-type");
+    const char *path = cli_value(arguments, "config");
+    model_choice choice = {cli_value(arguments, "part"), cli_value(arguments, "layer-type")};
     posenc_error error;
     if (posenc_model_open(path, model, &error))
         return cli_fail_error(arguments, path, &error);
-    int status = model_type_choose(arguments, path, *model, name, type);
+    int status = model_type_choose(arguments, path, *model, &choice, type);
     return status ? status : take_spec(arguments, head_dim, *type, spec);
 }

@@ -1,8 +1,6 @@
 /* A side of a comparison out of a model's own files. SPDX-License-Identifier: MIT */
 #include "model_side.h"
 
-#include "model_options.h"
-
 #include <string.h>
 #include <sys/stat.h>
 
@@ -32,8 +30,8 @@ int model_side_is(const char *path) {
     return ends_with(path, ".json") && is_known_config(path);
 }
 
-int model_side_open(const cli_arguments *arguments, const char *path, const char *layer_type,
-                    posenc_model **model, posenc_side **side) {
+int model_side_open(const cli_arguments *arguments, const char *path, const model_choice *choice,
+                    posenc_mode mode, posenc_model **model, posenc_side **side) {
     const posenc_layer_type *type;
     posenc_error error;
     uint64_t seq_len = 0;
@@ -42,7 +40,7 @@ int model_side_open(const cli_arguments *arguments, const char *path, const char
         return status;
     if (posenc_model_open(path, model, &error))
         return cli_fail_error(arguments, path, &error);
-    status = model_type_choose(arguments, path, *model, layer_type, &type);
+    status = model_type_choose(arguments, path, *model, choice, &type);
     if (status)
         return status;
     if (type->kind != POSENC_ENCODING_ROPE || type->invalid)
@@ -50,7 +48,7 @@ int model_side_open(const cli_arguments *arguments, const char *path, const char
                         type->invalid ? type->invalid : posenc_encoding_name(type->kind));
     if (!seq_len)
         seq_len = type->spec.max_positions ? type->spec.max_positions : 1;
-    return posenc_side_of_spec(&type->spec, seq_len, POSENC_MODE_EXACT, side, &error)
+    return posenc_side_of_spec(&type->spec, seq_len, mode, side, &error)
                ? cli_fail_error(arguments, path, &error)
                : CLI_DONE;
 }

@@ -14,6 +14,8 @@ const cli_option spec_options[] = {
      "the spec of a model: its config.json, GGUF file or\nfolder, in place of the options that describe one"},
     {"layer-type", "T",
      "which of the model's layers (posenc inspect lists\nthem); needed where several rotate differently"},
+    {"part", "NAME",
+     "which part of a composite model (posenc inspect lists\nthem, such as vision_config); the language model"},
     {"head-dim", "D", "channels of a head"},
     {"rotary-dim", "R", "channels of it that rotate, even (all from S on)"},
     {"rotary-start", "S", "the first channel that rotates (0)"},
@@ -43,10 +45,10 @@ static int get_pairing(const cli_arguments *arguments, posenc_spec *spec) {
     return CLI_DONE;
 }
 
-static int get_mode(const cli_arguments *arguments, posenc_mode *mode) {
+int spec_mode_get(const cli_arguments *arguments, const char *name, posenc_mode *mode) {
     static const char *const words[] = {"exact", "float32"};
-    int word = POSENC_MODE_EXACT;
-    int status = cli_get_word(arguments, "mode", words, 2, &word);
+    int word = (int)*mode;
+    int status = cli_get_word(arguments, name, words, 2, &word);
     *mode = (posenc_mode)word;
     return status;
 }
@@ -96,6 +98,7 @@ static void note_values(spec_choice *choice, const posenc_layer_type *type) {
 static int get_model_spec(const cli_arguments *arguments, uint64_t head_dim, posenc_spec *spec,
                           spec_choice *choice) {
     int status = model_options_get(arguments, head_dim, &choice->model, &choice->layer_type, spec);
+    choice->warning_model = cli_value(arguments, "part") ? NULL : choice->model;
     if (!status)
         status = get_pairing(arguments, spec);
     if (!status)
@@ -163,10 +166,12 @@ int spec_choice_get(const cli_arguments *arguments, uint64_t head_dim, uint64_t 
     int given = cli_value(arguments, "config") != NULL;
     if (!given && cli_value(arguments, "layer-type"))
         return cli_fail(arguments, "--layer-type is given without --config");
+    if (!given && cli_value(arguments, "part"))
+        return cli_fail(arguments, "--part is given without --config");
     int status = given ? get_model_spec(arguments, head_dim, &spec, choice)
                        : get_spec(arguments, head_dim, &spec);
     if (!status)
-        status = get_mode(arguments, &choice->mode);
+        status = spec_mode_get(arguments, "mode", &choice->mode);
     if (!status && !given)
         status = get_scaling(arguments, &spec, choice);
     if (!status)
@@ -260,8 +265,8 @@ static void report_defaults(const spec_choice *choice, int json) {
 
 /* Those of the chosen layer type and of the whole model. */
 static void report_model_warnings(const spec_choice *choice, int json) {
-    for (size_t i = 0; choice->model && i < posenc_model_warning_count(choice->model); i++) {
-        const posenc_model_warning *warning = posenc_model_warning_at(choice->model, i);
+    for (size_t i = 0; i < posenc_model_warning_count(choice->warning_model); i++) {
+        const posenc_model_warning *warning = posenc_model_warning_at(choice->warning_model, i);
         if (warning->layer_type && strcmp(warning->layer_type, choice->layer_type->name) != 0)
             continue;
         if (json)
@@ -287,7 +292,7 @@ void spec_choice_report(const spec_choice *choice, int json) {
         else
             printf("warning: %s\n", sentence);
     }
-    if (choice->model)
+    if (choice->warning_model)
         report_model_warnings(choice, json);
     if (json)
         json_close();

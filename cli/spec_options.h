@@ -18,6 +18,8 @@ enum { SPEC_MAX_NOTES = 32 };
 typedef struct spec_choice {
     posenc_rope_parameters *parameters; /* of --scaling */
     posenc_model *model;                /* of --config */
+    const posenc_model
+        *warning_model; /* whose warnings are said: not those of the whole for a part */
     const posenc_layer_type *layer_type;
     posenc_frequencies *frequencies;
     posenc_spec spec; /* what they were made of, and the length */
@@ -34,6 +36,9 @@ typedef struct spec_choice {
 int spec_choice_get(const cli_arguments *arguments, uint64_t head_dim, uint64_t length,
                     spec_choice *choice);
 void spec_choice_free(spec_choice *choice);
+
+/* The word of --NAME, exact or float32, into *mode; it stays where the option is not given. */
+int spec_mode_get(const cli_arguments *arguments, const char *name, posenc_mode *mode);
 
 /* Checks that there is one list of positions, or one for each axis of the encoding. */
 int spec_choice_check_positions(const cli_arguments *arguments, const spec_choice *choice,

@@ -2,7 +2,7 @@
 # Writes all files of the folder as one C byte array with a table of them, and the names of the cases, so that an
 # installed program needs no files and no JSON reader.
 file(GLOB paths ${FOLDER}/*.npy)
-list(PREPEND paths ${FOLDER}/index.json)
+list(PREPEND paths ${FOLDER}/index.json ${FOLDER}/LICENSE)
 set(offset 0)
 foreach(path IN LISTS paths)
   get_filename_component(name ${path} NAME)

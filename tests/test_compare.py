@@ -310,6 +310,28 @@ def test_two_dumps():
     assert answer["verdict"] == "different" and answer["beyond"]["bf16"]["position"] == 1
 
 
+def test_one_wrong_number_of_a_full_width_table_has_a_place():
+    """In the first number of a pair or the second, in either layout; beside a spec, and beside other tables."""
+    c, s = cos_sin(PLAIN, np.arange(3000), {})
+    pairs = c.shape[1]
+    for layout in ("full_half", "full_interleaved"):
+        for second in (0, 1):
+            tables = {name: array.copy() for name, array in laid_out(c, s, layout).items()}
+            column = 9 + second * pairs if layout == "full_half" else 18 + second
+            next(array for name, array in tables.items() if "cos" in name)[2017, column] += 0.25
+            odd = write("odd", tables, "f32", "npz")
+            for other in (PLAIN, write("whole", laid_out(c, s, layout), "f32", "npz"),
+                          write("narrow", laid_out(c, s, "half"), "f32", "safetensors")):
+                for a, b in ((other, odd), (odd, other)):
+                    answer = compare(a, b)
+                    assert answer["verdict"] == "different" and answer["pairs_a"] == answer["pairs_b"] == pairs
+                    halves = answer["halves"]
+                    assert (halves["position"], halves["pair"]) == (2017, 9) and abs(halves["error"] - 0.25) < 1e-6, answer
+    other = compare(write("a", laid_out(c, s, "half"), "f32", "npz"),
+                    write("b", laid_out(*cos_sin(rope(4 * pairs), np.arange(3000), {}), "half"), "f32", "npz"))
+    assert (other["pairs_a"], other["pairs_b"], other["halves"]) == (pairs, 2 * pairs, None)
+
+
 def test_no_rotation():
     c, s = cos_sin(PLAIN, np.arange(100), {})
     wrong = {"cos": np.concatenate([c, c[:, ::-1]], -1), "sin": np.concatenate([s, s[:, ::-1]], -1)}

@@ -211,6 +211,23 @@ def test_other_things_are_unexplained():
     assert answer["is_rotation_interleaved"] and not answer["is_rotation_half"] and abs(answer["magnitude"] - 1) < 1e-6
 
 
+def test_a_hypothesis_of_infinite_angles_needs_them():
+    """Float16 positions overflow; what is predicted to be no number has to be none."""
+    rng = np.random.default_rng(SEED + 6)
+    part = rope(48, rotary_dim=18, rotary_start=30)
+    positions = [[84342 + i for i in range(7)], [56017 + i for i in range(7)], [20 + i for i in range(7)]]
+    for dtype, names, planted in (("f16", ["batch_left_out", "negated_angle"], {"batch_left_out": 1, "negated_angle": True}),
+                                  ("f32", ["batch_left_out", "negated_angle"], {"batch_left_out": 1, "negated_angle": True}),
+                                  ("f16", ["negated_angle", "position_shifted"], {"negated_angle": True, "position_shifted": 2}),
+                                  ("f16", ["positions_f16"], {"positions_f16": True})):
+        for encoding in (part, PLAIN):
+            x = numbers(rng, (3, 7, 1, encoding["head_dim"]), dtype)
+            answer = diagnose(x, rotated(x, encoding, positions, planted, dtype), encoding, positions, dtype=dtype)
+            assert answer["names"][0] == names, (dtype, names, answer["names"])
+            assert not any("not_rotated" in one or ("positions_f16" in one and one != names) for one in answer["names"]), \
+                answer["names"]
+
+
 # --- Random specs, one or two faults ------------------------------------------------------------
 
 def random_encoding(r):

@@ -218,6 +218,21 @@ static void infinities_and_nan_do_not_disturb(void **state) {
     assert_int_equal(found.differing, 1);
 }
 
+/* Copies, but for tokens whose positions float16 does not hold: what is there is no infinity. */
+static void infinite_angles_explain_no_finite_numbers(void **state) {
+    (void)state;
+    static fixture f;
+    fixture_make(&f);
+    for (int t = 9; t < TOKENS; t++)
+        f.positions[t] = 70000 + t;
+    rotate_with(&f, &f.spec, 7);
+    for (int i = 0; i < COUNT; i++) {
+        if (i / (HEADS * DIM) % TOKENS < 9)
+            f.after[i] = f.before[i];
+    }
+    assert_int_equal(diagnosed(&f).verdict, POSENC_VERDICT_UNEXPLAINED);
+}
+
 static void bad_input_is_refused_by_name(void **state) {
     (void)state;
     static fixture f;
@@ -272,6 +287,7 @@ int main(void) {
         cmocka_unit_test(strides_and_dtypes_change_nothing),
         cmocka_unit_test(a_difference_outside_of_the_sample_is_seen),
         cmocka_unit_test(infinities_and_nan_do_not_disturb),
+        cmocka_unit_test(infinite_angles_explain_no_finite_numbers),
         cmocka_unit_test(bad_input_is_refused_by_name),
         cmocka_unit_test(causes_have_names_of_their_own),
     };

@@ -75,6 +75,28 @@ def test_parts_of_composite_models():
     assert json.loads(run("inspect", write("plain.json", LLAMA), "--json"))["parts"] == []
 
 
+def test_a_part_is_chosen():
+    tower = {"depth": 2, "embed_dim": 1280, "num_heads": 16, "hidden_size": 1536}
+    language = {**LLAMA, "model_type": "qwen2_vl", "rope_scaling": {"type": "mrope", "mrope_section": [4, 6, 6]}}
+    path = write("parts.json", {**language, "vision_config": tower, "audio_config": {"model_type": "x"}})
+    alone = write("alone.json", {**tower, "model_type": "qwen2_vl_vision"})
+    chosen = run("frequencies", "--config", path, "--part", "vision_config", "--json")
+    assert chosen == run("frequencies", "--config", alone, "--json") and len(json.loads(chosen)["inv_freq"]) == 40
+    assert len(json.loads(run("frequencies", "--config", path, "--json"))["inv_freq"]) == 16
+    assert "has no other parts" in compare(path, alone, "--part", "vision_config", status=2)
+    assert compare(alone, path, "--part-b", "vision_config", status=0)["verdict"] == "equal"
+    assert compare(path, path, "--part", "vision_config", status=0)["pairs_a"] == 40
+    assert compare(path, path, "--part-b", "vision_config", status=1)["pairs_b"] == 40
+    for words, said in ((("--config", path, "--part", "vision"), 'must be one of: vision_config'),
+                        (("--config", path, "--part", "audio_config"), "not read: no rule knows its model type x"),
+                        (("--config", alone, "--part", "vision_config"), "has no other parts"),
+                        (("--head-dim", 8, "--part", "vision_config"), "--part is given without --config")):
+        assert said in run("frequencies", *words, status=2), words
+    still = write("still.json", {"model_type": "clip", "text_config": {"model_type": "clip_text_model"}, "vision_config": {
+        "model_type": "qwen2_vl_vision", **tower}})
+    assert "--part chooses another part: vision_config" in run("frequencies", "--config", still, status=2)
+
+
 def test_warnings_have_code_and_message():
     page = json.loads(run("inspect", write("w.json", {**LLAMA, "rope_scaling": {"type": "linear", "factor": 0.5}}), "--json"))
     (warning,) = page["warnings"]
@@ -238,6 +260,22 @@ def test_layer_types_are_compared():
     assert both["verdict"] == "different"
     assert "no rotary" in compare(gemma, write("b.json", {"model_type": "bloom"}), "--layer-type", "full_attention",
                                   "--layer-type-b", "all", status=2)
+
+
+def test_models_are_compared_with_tables_of_frameworks():
+    """float32 tables, as frameworks make them, of NumPy's float32 products."""
+    llama = write("mode.json", {**LLAMA, "rope_theta": 500000})
+    f = (1.0 / (np.float32(500000) ** (np.arange(0, 32, 2, dtype=np.float32) / np.float32(32)))).astype(np.float32)
+    angles = np.arange(3000, dtype=np.float32)[:, None] * f
+    np.savez(Path(FOLDER.name) / "float32.npz", cos=np.cos(angles.astype(float)).astype(np.float32),
+             sin=np.sin(angles.astype(float)).astype(np.float32))
+    tables = Path(FOLDER.name) / "float32.npz"
+    assert compare(llama, tables, status=1)["explanations"][0]["causes"][0]["name"] == "other_mode"
+    assert compare(llama, tables, "--mode", "float32", status=0)["verdict"] == "equal"
+    assert compare(tables, llama, "--mode-b", "float32", status=0)["verdict"] == "equal"
+    assert compare(llama, llama, "--mode-b", "float32", status=1)["verdict"] == "different"
+    assert compare(llama, llama, "--mode", "float32", status=0)["verdict"] == "equal"
+    assert "must be one of: exact, float32" in compare(llama, tables, "--mode", "double", status=2)
 
 
 def test_dynamic_models_are_compared_at_a_length():

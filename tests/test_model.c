@@ -494,6 +494,18 @@ static void sliding_layers_have_heads_of_their_own(void **state) {
     posenc_model_free(model);
 }
 
+/* Qwen3-VL's usual sections beside a head of 17 pairs: as transformers' slices h = 1, 4, ... and w = 2, 5, ... take them. */
+static void interleaved_sections_fit_a_narrow_head(void **state) {
+    (void)state;
+    posenc_model *model = model_of("{\"model_type\":\"qwen3_vl_text\",\"head_dim\":34}");
+    const posenc_axes *axes = type_of(model, "all")->spec.axes;
+    assert_non_null(axes);
+    assert_int_equal(axes->sections[0], 6);
+    assert_int_equal(axes->sections[1], 6);
+    assert_int_equal(axes->sections[2], 5);
+    posenc_model_free(model);
+}
+
 static void pairs_alternate_between_rows_and_columns(void **state) {
     (void)state;
     posenc_model *model = model_of("{\"model_type\":\"neomme\",\"num_hidden_layers\":2}");
@@ -563,6 +575,37 @@ static void other_parts_are_told(void **state) {
             fail_msg("%s\ngives %s\nnot   %s", cases[i].json, text, cases[i].parts);
         posenc_model_free(model);
     }
+}
+
+static void parts_are_found_by_name(void **state) {
+    (void)state;
+    posenc_model *model = model_of(
+        "{\"model_type\":\"qwen2_5_omni\",\"thinker_config\":{\"text_config\":{\"model_type\":"
+        "\"qwen2_5_omni_text\"},\"audio_config\":{},\"vision_config\":{}},\"vision_config\":{},"
+        "\"talker_config\":{\"vision_config\":{}}}");
+    size_t count = posenc_model_part_count(model);
+    assert_true(count >= 3);
+    for (size_t i = 0; i < count; i++) {
+        const posenc_model_part *part = posenc_model_part_at(model, i);
+        assert_ptr_equal(posenc_model_part_named(model, part->name), part);
+    }
+    const posenc_model_part *audio = posenc_model_part_named(model, "audio_config");
+    assert_non_null(audio);
+    assert_string_equal(audio->name, "thinker_config.audio_config");
+    /* whole names come first */
+    assert_string_equal(posenc_model_part_named(model, "vision_config")->name, "vision_config");
+    assert_null(posenc_model_part_named(model, "config"));
+    assert_null(posenc_model_part_named(model, ""));
+    assert_null(posenc_model_part_named(model, NULL));
+    posenc_model_free(model);
+    /* two end so, and none is called so */
+    model =
+        model_of("{\"model_type\":\"qwen2_5_omni\",\"thinker_config\":{\"vision_config\":{},"
+                 "\"text_config\":{\"model_type\":\"qwen2_5_omni_text\",\"vision_config\":{}}}}");
+    assert_int_equal(posenc_model_part_count(model), 2);
+    assert_null(posenc_model_part_named(model, "vision_config"));
+    assert_non_null(posenc_model_part_named(model, "thinker_config.vision_config"));
+    posenc_model_free(model);
 }
 
 /* Qwen2-VL's tower: heads of 1280 / 16 channels, half of the pairs for rows and half for columns. */
@@ -703,8 +746,10 @@ int main(void) {
         cmocka_unit_test(wrong_types_anywhere),
         cmocka_unit_test(norms_with_a_weight_less_one_are_told),
         cmocka_unit_test(sliding_layers_have_heads_of_their_own),
+        cmocka_unit_test(interleaved_sections_fit_a_narrow_head),
         cmocka_unit_test(pairs_alternate_between_rows_and_columns),
         cmocka_unit_test(other_parts_are_told),
+        cmocka_unit_test(parts_are_found_by_name),
         cmocka_unit_test(a_part_has_a_spec),
         cmocka_unit_test(facts_of_two_pairs),
         cmocka_unit_test(facts_of_a_still_pair),

@@ -59,6 +59,12 @@ FILES = {
         "rope_type": "linear", "rope_theta": 1e6, "factor": 8.0}},
     "qwen3 omni": {"model_type": "qwen3_omni_moe_text", "head_dim": 128, "rope_parameters": {
         "rope_type": "default", "rope_theta": 1e6, "mrope_section": [24, 20, 20]}},
+    "qwen3 vl of a narrow head": {"model_type": "qwen3_vl_text", "hidden_size": 256, "num_attention_heads": 8,
+                                  "num_key_value_heads": 4, "head_dim": 34},
+    "qwen3 vl of a wide head": {"model_type": "qwen3_vl_moe_text", "head_dim": 256, "rope_parameters": {
+        "rope_type": "default", "rope_theta": 5e6, "mrope_section": [1, 20, 30]}},
+    "qwen3.5 with a wider part": {"model_type": "qwen3_5_text", "rope_parameters": {
+        "rope_type": "default", "rope_theta": 1e7, "partial_rotary_factor": 0.5}},
     "qwen4 exp": {"model_type": "qwen4_exp_text", "rope_parameters": {
         "rope_type": "default", "rope_theta": 1e7, "partial_rotary_factor": 0.25, "mrope_section": [11, 11, 10]}},
     "sarvam moe": {"model_type": "sarvam_moe", "rope_theta": 12345.0, "partial_rotary_factor": 0.5},
@@ -134,7 +140,12 @@ def rotary_of(config, module):
         hint = str(parameters["config"].annotation)
         match = type(config).__name__ in hint
         found.append((match, "Vision" not in name and "Audio" not in name, name, kind))
-    for match, _, name, kind in sorted(found, key=lambda entry: (-entry[0], -entry[1], len(entry[2]))):
+    def distance(entry):
+        """Its own configuration first, then the name that begins like the configuration's (Thinker, Talker)."""
+        match, is_language, name, _ = entry
+        return -match, -is_language, -len(os.path.commonprefix([name, type(config).__name__])), len(name)
+
+    for match, _, name, kind in sorted(found, key=distance):
         try:
             return kind(config=config), match
         except Exception as error:

@@ -186,6 +186,11 @@ static void names_of_ollama_are_found_in_its_store(void **state) {
     make(MANIFESTS "someone/fine-tune/q4", MODEL("sha256:dd"));
     assert_resolved("llama3.2", PENC_MODEL_OLLAMA, NULL, "/blobs/sha256-cc");
     assert_resolved("someone/fine-tune:q4", PENC_MODEL_OLLAMA, NULL, "/blobs/sha256-dd");
+    make("manifests/hf.co/someone/tiny-GGUF/Q4_K_M", MODEL("sha256:ee"));
+    assert_resolved("hf.co/someone/tiny-GGUF:Q4_K_M", PENC_MODEL_OLLAMA, NULL, "/blobs/sha256-ee");
+    assert_not_resolved("hf.co/someone/tiny-GGUF", POSENC_IO, "nothing is downloaded", NULL,
+                        "manifests/hf.co/someone/tiny-GGUF/latest");
+    assert_not_resolved("hf.co/a/b/c", POSENC_IO, "nothing is downloaded", NULL, "hf.co/a/b/c\n");
     assert_not_resolved("llama3.2:7b", POSENC_IO, "be a file", NULL, "library/llama3.2/7b");
 }
 

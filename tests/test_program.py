@@ -383,7 +383,9 @@ def test_bad_scalings_are_refused():
                           ('{"rope_theta":5.0,"rope_type":"default"} x', "JSON"),
                           ('{"rope_type":"longrope"}', "--seq-len is missing"),
                           ('{"rope_type":"yarn","factor":4,"truncate":1}', "true or false"),
-                          ('{"mrope_section":[1,2]}', "sum of sections"), ('{"partial_rotary_factor":2}', "partial_rotary_factor is 2")):
+                          ('{"mrope_section":[1,2]}', "sum of sections is 3 "),
+                          ('{"mrope_section":[24,20,20]}', "sum of sections is 64 "),
+                          ('{"partial_rotary_factor":2}', "partial_rotary_factor is 2")):
         refused(f"frequencies --head-dim 64 --scaling '{scaling}'", part)
     refused("frequencies --head-dim 64 --base 7 --scaling '{\"rope_theta\":5.0}'", "rope_theta is 5", "agree")
     refused("frequencies --head-dim 64 --max-positions 0", "--max-positions")

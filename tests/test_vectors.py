@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 import tap
-from numpy_rope import rotate
+from numpy_rope import cos_sin, rotate
 
 POSENC, SOURCE = Path(sys.argv[1]).resolve(), Path(sys.argv[2]).resolve()
 VECTORS = SOURCE / "data" / "vectors"
@@ -70,6 +70,7 @@ def test_they_are_small_and_every_file_is_used_once():
     assert sum(path.stat().st_size for path in VECTORS.iterdir()) < 2_000_000
     used = [file for case in INDEX["cases"] for file in [case.get("input"), *case["outputs"].values()] if file]
     assert sorted(used) == sorted(path.name for path in VECTORS.iterdir() if path.suffix == ".npy")
+    assert (VECTORS / "LICENSE").read_bytes() == (SOURCE / "LICENSE").read_bytes()  # a copied folder keeps its terms
     assert len(CASES) == len(INDEX["cases"]) and {case["kind"] for case in INDEX["cases"]} == set(INDEX["kinds"])
 
 
@@ -126,6 +127,29 @@ def rotations():
 def test_a_right_rotation_passes_every_case():
     for case in rotations():
         assert largest_difference(case) <= float64_noise(case), (case["name"], largest_difference(case))
+
+
+def rows_in(layout, cosines, sines):
+    """The outputs of a case in its layout."""
+    if layout == "cos_sin":
+        return {"rows": np.concatenate([cosines, sines], -1)}
+    if layout == "pairs":
+        return {"rows": np.stack([cosines, sines], -1).reshape(*cosines.shape[:-1], -1)}
+    wide = {"half": lambda x: x, "full_half": lambda x: np.concatenate([x, x], -1),
+            "full_interleaved": lambda x: np.repeat(x, 2, -1)}[layout]
+    return {"cos": wide(cosines), "sin": wide(sines)}
+
+
+def test_float64_angles_pass_with_the_allowance_that_the_documents_give():
+    rows = [case for case in CASES.values() if case["kind"] == "rows" and case["mode"] == "exact"]
+    assert len(rows) > 15 and any(case["float32_angles"] > 1000 for case in rows)
+    for case in rows:
+        cosines, sines = cos_sin(case["encoding"], np.array(case["positions"]), {},
+                                 with_attention=not case.get("without_attention"))
+        allowed = case["tolerance"][case["dtype"]] + case["float32_angles"] * 2.0**-29
+        for name, got in rows_in(case["layout"], cosines, sines).items():
+            off = np.abs(got - array(case["outputs"][name]).reshape(got.shape)).max()
+            assert off <= allowed, (case["name"], name, off, allowed)
 
 
 # A fault and the cases that must tell it even in bfloat16.

@@ -16,8 +16,9 @@ from vectors import cases_frequencies, cases_rotate, cases_tables  # noqa: E402
 from vectors.build import Collection  # noqa: E402
 
 FORMAT = 1   # how to read the index: grows when a member changes its meaning
-CONTENT = 1  # what is in it: grows with every change of a case
+CONTENT = 2  # what is in it: grows with every change of a case
 MOST_BYTES = 2_000_000
+LICENCE = Path(__file__).resolve().parent.parent / "LICENSE"
 
 ABOUT = ("Inputs and right outputs of positional encodings, to test an implementation in any language against. All "
          "numbers come from 60-digit arithmetic. Every case says in `catches` which faults it is there for, in `kind` "
@@ -80,7 +81,7 @@ def make():
              "kinds": KINDS, "cases": cases.cases}
     lines = [json.dumps(case) for case in index.pop("cases")]  # one line a case: small, and diffs name the case
     text = json.dumps(index, indent=1)[:-2] + ',\n "cases": [\n  ' + ",\n  ".join(lines) + "\n ]\n}\n"
-    return {"index.json": text.encode(), **cases.files}
+    return {"index.json": text.encode(), "LICENSE": LICENCE.read_bytes(), **cases.files}
 
 
 def differences(files, folder):

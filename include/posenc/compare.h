@@ -91,7 +91,8 @@ typedef struct posenc_comparison {
     int slices_differ;       /* head_dim or rotary_start */
     int axes_differ; /* pairs follow other axes: with one list of positions, as text has, different */
     int halves_differ; /* a full-width table whose two numbers of a pair differ: no rotation */
-    size_t positions;  /* compared */
+    posenc_difference halves; /* the first place where they do, of the rows that were compared */
+    size_t positions;         /* compared */
     posenc_difference largest;
     /* The first of the positions at hand at which cos or sin differ by more than a rounding of numbers near 1: 2^-8,
      * 2^-11 and 2^-23. */

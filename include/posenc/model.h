@@ -200,6 +200,11 @@ POSENC_API size_t posenc_model_part_count(const posenc_model *model);
 /* NULL if `index` is out of range. */
 POSENC_API const posenc_model_part *posenc_model_part_at(const posenc_model *model, size_t index);
 
+/* The part of that name, whole ("thinker_config.vision_config") or its last key ("vision_config") where only one ends
+ * so; NULL: none. */
+POSENC_API const posenc_model_part *posenc_model_part_named(const posenc_model *model,
+                                                            const char *name);
+
 #ifdef __cplusplus
 }
 #endif

@@ -4,7 +4,7 @@
  * The block is JSON text: {"rope_type": "yarn", "factor": 4.0, ...}. Numbers may be written as integers,
  * null is the same as a missing key (but "factor": null under yarn means max_positions /
  * original_max_position_embeddings), NaN and Infinity are read as Python writes them and refused where a
- * number is needed.
+ * number is needed; a rope_theta or attention_factor of 0 is refused.
  *
  * Keys: rope_type (or type; "su" is longrope, "mrope" is default; both given and different is an error),
  * rope_theta, factor, original_max_position_embeddings, attention_factor, attention_coefficient, beta_fast,

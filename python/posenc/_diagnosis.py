@@ -82,7 +82,7 @@ def side_of_arrays(name, arrays):
         return _core.open_side(os.fsencode(path))
 
 
-def side_of(name, given, layer_type, seq_len, mode):
+def side_of(name, given, layer_type, part, seq_len, mode):
     if isinstance(given, dict) and "model_type" not in given:
         try:
             return _core.side_of_json(json.dumps(given))
@@ -95,7 +95,7 @@ def side_of(name, given, layer_type, seq_len, mode):
     if isinstance(given, (str, bytes, os.PathLike)) and not is_model(given):
         return _core.open_side(path_bytes(name, given))
     if isinstance(given, (str, bytes, os.PathLike, dict)) or hasattr(given, "to_dict"):
-        given = RopeSpec.from_config(given, layer_type)
+        given = RopeSpec.from_config(given, layer_type, part=part)
         seq_len = seq_len or given.max_positions or 1
     if isinstance(given, RopeSpec):
         return _core.side_of_spec(given._plain, length_number(given, seq_len), mode_number(mode))
@@ -105,7 +105,8 @@ def side_of(name, given, layer_type, seq_len, mode):
                     "(cos, sin)")
 
 
-def compare(a, b, *, positions=None, layer_type=None, layer_type_b=None, seq_len=None, mode="exact", mode_b=None):
+def compare(a, b, *, positions=None, layer_type=None, layer_type_b=None, part=None, part_b=None, seq_len=None,
+            mode="exact", mode_b=None):
     """Do two encodings agree, from which position on do they not, and why.
 
     a, b: each a posenc.RopeSpec; a model (a path, a dict with model_type, or a configuration of transformers); a dict as
@@ -114,19 +115,20 @@ def compare(a, b, *, positions=None, layer_type=None, layer_type_b=None, seq_len
         or a .npy, .npz or .safetensors file of them. Layouts are found out (docs/compare.md).
     positions: (n,) integers, those of a table's rows, or (axes, n), as images have; None: a table's rows are 0, 1, 2, ...; without tables 0 ... 4095
         and far ones up to 1048575.
-    layer_type, layer_type_b: of models; b's where it differs. seq_len: for scalings dynamic and longrope; None: a
+    layer_type, layer_type_b: of models; b's where it differs. part, part_b: of composite models, as RopeSpec.from_config
+        has it. seq_len: for scalings dynamic and longrope; None: a
         model's own maximum. mode, mode_b: how angles of specs and models are formed, 'exact' or 'float32'; b's
         where it differs.
 
     Returns the dict that `posenc compare --json` prints: verdict ('equal', 'equivalent', 'different'),
     equivalence (up to 'pairing', 'conjugate', 'shift'; 'none'), pairs_a, pairs_b, positions (how many),
-    pairing_differs, slices_differ, axes_differ, halves_differ, largest, beyond (the first position at which cos or
-    sin differ by more than a rounding of bf16, f16, f32), decades, explanations. Raises ValueError, TypeError or OSError.
+    pairing_differs, slices_differ, axes_differ, halves_differ, halves (the first place where they do), largest,
+    beyond (the first position at which cos or sin differ by more than a rounding of bf16, f16, f32), decades, explanations. Raises ValueError, TypeError or OSError.
     """
     if seq_len is not None:
         whole("seq_len", seq_len, 1, MAX_POSITIONS)
-    first = side_of("a", a, layer_type, seq_len, mode)
-    second = side_of("b", b, layer_type if layer_type_b is None else layer_type_b, seq_len,
+    first = side_of("a", a, layer_type, part, seq_len, mode)
+    second = side_of("b", b, layer_type if layer_type_b is None else layer_type_b, part if part_b is None else part_b, seq_len,
                      mode if mode_b is None else mode_b)
     if positions is None:
         rows = min((side.rows for side in (first, second) if side.rows), default=0)

@@ -52,6 +52,21 @@ def inspect(config):
     return {"path": os.fsdecode(config) if named else None, **told}
 
 
+def choose_part(model, part):
+    """The part called so, or the model itself."""
+    if part is None:
+        return model
+    names = [one["name"] for one in model.describe()["parts"] if one["unread"] is None]
+    if not isinstance(part, str):
+        raise TypeError(f"part is {part!r} but must be a word, one of {names}")
+    found, unread = model.part(part)
+    if unread is not None:
+        raise ValueError(f"the part {part!r} of config is not read: {unread}")
+    if found is None:
+        raise ValueError(f"part is {part!r} but " + (f"must be one of {names}" if names else "config has no other parts"))
+    return found
+
+
 def listed(types):
     return ", ".join(f"{name} ({kind})" for name, kind, _ in types)
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from . import _core
 from ._arrays import to_numpy
-from ._model import open_model, spec_arguments
+from ._model import choose_part, open_model, spec_arguments
 from ._words import (AXIS_EXPONENTS, AXIS_ORDERS, DYNAMIC_FORMS, MODES, PAIRINGS, number, pairing_number,
                      real, whole)
 
@@ -219,12 +219,14 @@ class RopeSpec:
                 warnings.warn(note.message, stacklevel=4)
 
     @classmethod
-    def from_config(cls, config, layer_type=None, *, pairing=None):
+    def from_config(cls, config, layer_type=None, *, part=None, pairing=None):
         """The spec of a model from its own files.
 
         config: the path of a config.json, a params.json, a .gguf file or a model's folder; or a dict as
             config.json has it; or a configuration of transformers.
         layer_type: which layers, such as 'sliding_attention'; None: the only ones that rotate.
+        part: which part of a composite model, such as 'vision_config' (posenc.inspect lists them as `parts`); None: the
+            language model.
         pairing: for a model type that is not known, and only there.
 
         What the file leaves out comes from the rules of its model type. `notes` has what nobody says (kind
@@ -233,7 +235,7 @@ class RopeSpec:
         Raises ValueError: with several layer types and no layer_type (it lists them), without a rotary
         encoding, for broken files; OSError if there is no file.
         """
-        return cls._from_model(open_model(config), layer_type, pairing)
+        return cls._from_model(choose_part(open_model(config), part), layer_type, pairing)
 
     @classmethod
     def from_gguf(cls, path, layer_type=None, *, pairing=None):

@@ -210,6 +210,7 @@ nb::dict comparison_dict(const posenc_comparison &result) {
     all["slices_differ"] = result.slices_differ != 0;
     all["axes_differ"] = result.axes_differ != 0;
     all["halves_differ"] = result.halves_differ != 0;
+    all["halves"] = difference_of(result.halves);
     all["largest"] = difference_of(result.largest);
     all["beyond"] = beyond;
     all["decades"] = decades;

@@ -24,7 +24,7 @@ struct free_model {
 };
 
 struct model {
-    std::unique_ptr<posenc_model, free_model> made;
+    std::shared_ptr<const posenc_model> made; /* of a part: shared with the whole, which owns it */
 };
 
 nb::object real(double number) {
@@ -294,7 +294,7 @@ std::unique_ptr<model> open(const char *path) {
         status = posenc_model_open(path, &made, &error);
     }
     auto result = std::make_unique<model>();
-    result->made.reset(made);
+    result->made = std::shared_ptr<const posenc_model>(made, free_model());
     check(status, error);
     return result;
 }
@@ -304,7 +304,7 @@ std::unique_ptr<model> parse(const std::string &json) {
     posenc_model *made = nullptr;
     posenc_status status = posenc_model_parse(json.data(), json.size(), nullptr, &made, &error);
     auto result = std::make_unique<model>();
-    result->made.reset(made);
+    result->made = std::shared_ptr<const posenc_model>(made, free_model());
     check(status, error);
     return result;
 }
@@ -316,6 +316,15 @@ std::optional<size_t> named(const model &m, const char *name) {
         if (posenc_model_layer_type(m.made.get(), i) == found)
             return i;
     return std::nullopt;
+}
+
+/* The part of that name as a model of its own; without `unread` it was not found. */
+nb::tuple part_of(const model &m, const char *name) {
+    const posenc_model_part *part = posenc_model_part_named(m.made.get(), name);
+    if (!part || !part->model)
+        return nb::make_tuple(nb::none(), part ? text(part->unread) : nb::none());
+    model one = {std::shared_ptr<const posenc_model>(m.made, part->model)};
+    return nb::make_tuple(nb::cast(std::move(one)), nb::none());
 }
 
 } // namespace
@@ -332,6 +341,7 @@ void bind_models(nb::module_ &m) {
         .def("named", &named)
         .def("spec", &spec_of)
         .def("warnings", &warnings_of)
+        .def("part", &part_of)
         .def("describe", &describe);
     m.def("open_model", [](nb::bytes path) { return open(path.c_str()); });
     m.def("parse_model", &parse);

@@ -163,6 +163,26 @@ def test_gemma3_layer_types():
     close(full.frequencies().inv_freq_float32, plain(1e6, 64) / np.float32(8))
 
 
+def test_parts_are_chosen():
+    tower = {"depth": 2, "embed_dim": 1280, "num_heads": 16, "hidden_size": 1536}
+    whole = {"model_type": "qwen2_vl", "hidden_size": 256, "num_attention_heads": 4, "rope_theta": 1e6,
+             "rope_scaling": {"type": "mrope", "mrope_section": [8, 12, 12]}, "vision_config": tower,
+             "audio_config": {"model_type": "x"}}
+    spec = posenc.RopeSpec.from_config(whole, part="vision_config")
+    alone = posenc.RopeSpec.from_config({**tower, "model_type": "qwen2_vl_vision"})
+    assert (spec.head_dim, spec.axes) == (80, alone.axes) and posenc.RopeSpec.from_config(whole).head_dim == 64
+    np.testing.assert_array_equal(spec.frequencies().inv_freq, alone.frequencies().inv_freq)
+    assert posenc.compare(whole, alone, part="vision_config")["verdict"] == "equal"
+    assert posenc.compare(alone, whole, part_b="vision_config")["verdict"] == "equal"
+    for part, kind, said in (("vision", ValueError, r"must be one of \['vision_config'\]"),
+                             ("audio_config", ValueError, "not read: no rule knows its model type x"),
+                             (3, TypeError, "must be a word")):
+        with pytest.raises(kind, match=said):
+            posenc.RopeSpec.from_config(whole, part=part)
+    with pytest.raises(ValueError, match="has no other parts"):
+        posenc.RopeSpec.from_config(LLAMA3, part="vision_config")
+
+
 def test_notes_are_kept_and_not_printed(recwarn, capfd):
     spec = posenc.RopeSpec.from_config(OTHERS["short"])
     assert [note.kind for note in spec.notes].count("factor-below-1") == 1

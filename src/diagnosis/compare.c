@@ -59,11 +59,21 @@ static void penc_compare_rows(const penc_table *a, const penc_table *b, const in
     }
 }
 
+/* The first place of either table where the two numbers of a pair differ. */
+static void penc_take_odd(const penc_table *table, const int64_t *positions, size_t count,
+                          posenc_comparison *comparison) {
+    posenc_difference one = {1, table->odd_error, 0, table->odd_pair};
+    if (!table->odd_count || table->odd_row >= count || comparison->halves.exists)
+        return;
+    one.position = positions[table->odd_row];
+    comparison->halves = one;
+}
+
 static void penc_compare_structure(const posenc_side *a, const posenc_side *b, const penc_table *ta,
                                    const penc_table *tb, posenc_comparison *comparison) {
     comparison->pairs_a = ta->pairs;
     comparison->pairs_b = tb->pairs;
-    comparison->halves_differ = ta->halves_differ || tb->halves_differ;
+    comparison->halves_differ = ta->odd_count || tb->odd_count;
     comparison->pairing_differs = ta->has_pairing && tb->has_pairing && ta->pairing != tb->pairing;
     if (a->is_dump || b->is_dump)
         return;
@@ -330,8 +340,20 @@ static posenc_status penc_check_compare(const posenc_side *a, const posenc_side 
     return POSENC_OK;
 }
 
+/* 0: a table's width has to tell. */
 static size_t penc_pairs_of_side(const posenc_side *side) {
     return side->frequencies ? posenc_frequencies_pairs(side->frequencies) : 0;
+}
+
+/* Folds a table of full width that no layout repeats exactly, where the other table has half as many pairs. */
+static posenc_status penc_fold_again(const posenc_side *side, const penc_compared *compared,
+                                     const penc_table *other, penc_table *table,
+                                     posenc_error *error) {
+    if (!penc_side_is_table(side) || table->pairs != 2 * other->pairs ||
+        !penc_table_is_doubled(&side->dump, other->pairs))
+        return POSENC_OK;
+    penc_table_free(table);
+    return penc_side_table(side, compared, other->pairs, table, error);
 }
 
 posenc_status posenc_compare(const posenc_side *a, const posenc_side *b, const int64_t *positions,
@@ -348,11 +370,17 @@ posenc_status posenc_compare(const posenc_side *a, const posenc_side *b, const i
     status = penc_side_table(a, &compared, penc_pairs_of_side(b), &ta, error);
     if (!status)
         status = penc_side_table(b, &compared, penc_pairs_of_side(a), &tb, error);
+    if (!status)
+        status = penc_fold_again(a, &compared, &tb, &ta, error);
+    if (!status)
+        status = penc_fold_again(b, &compared, &ta, &tb, error);
     if (!status) {
         comparison->positions = count;
         penc_lend_magnitude(a, b, &ta);
         penc_lend_magnitude(b, a, &tb);
         penc_compare_structure(a, b, &ta, &tb, comparison);
+        penc_take_odd(&ta, positions, count, comparison);
+        penc_take_odd(&tb, positions, count, comparison);
         if (ta.pairs == tb.pairs)
             penc_compare_rows(&ta, &tb, positions, count, comparison);
         status = penc_judge(a, b, &ta, &tb, &compared, comparison, error);

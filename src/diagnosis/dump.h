@@ -29,7 +29,9 @@ typedef struct penc_table {
     double *cos, *sin; /* [rows][pairs] */
     int has_pairing;   /* a full-width table tells it */
     posenc_pairing pairing;
-    int halves_differ; /* the two numbers of a pair are not the same: no rotation */
+    size_t odd_count;         /* pairs of rows whose two numbers are not the same: no rotation */
+    size_t odd_row, odd_pair; /* the first of them, and by how much */
+    double odd_error;
 } penc_table;
 
 /* Folds a dump with rows (cos and sin, or both in one) to one number a pair. `pairs`: how many are expected, which
@@ -37,5 +39,8 @@ typedef struct penc_table {
 posenc_status penc_dump_table(const penc_dump *dump, size_t pairs, penc_table *table,
                               posenc_error *error);
 void penc_table_free(penc_table *table);
+
+/* Whether rows of cos and sin hold nearly every number twice, so that there are `pairs` pairs. */
+int penc_table_is_doubled(const penc_dump *dump, size_t pairs);
 
 #endif

@@ -31,16 +31,31 @@ typedef struct penc_layout {
     size_t step, again;
 } penc_layout;
 
-static int penc_is_doubled(const penc_dump_array *array, size_t pairs, penc_layout layout) {
-    for (size_t i = 0; i < array->rows; i++) {
-        const double *row = array->numbers + i * array->width;
+/* By how much the two numbers of a pair differ. */
+static double penc_odd_error(const penc_dump_array *array, size_t row, size_t pair,
+                             penc_layout layout) {
+    const double *at = array->numbers + row * array->width + pair * layout.step;
+    double a = at[0], b = at[layout.again];
+    if (a == b || (isnan(a) && isnan(b)))
+        return 0.0;
+    return isfinite(a) && isfinite(b) ? fabs(a - b) : HUGE_VAL;
+}
+
+/* Pairs of rows that a layout does not repeat in cos and sin, and the first of them. */
+static void penc_find_odd(const penc_dump *dump, size_t pairs, penc_layout layout,
+                          penc_table *odd) {
+    odd->odd_count = 0;
+    for (size_t i = 0; i < dump->cos.rows; i++) {
         for (size_t j = 0; j < pairs; j++) {
-            double a = row[j * layout.step], b = row[j * layout.step + layout.again];
-            if (a != b && !(isnan(a) && isnan(b)))
-                return 0;
+            double error = fmax(penc_odd_error(&dump->cos, i, j, layout),
+                                penc_odd_error(&dump->sin, i, j, layout));
+            if (error == 0.0 || odd->odd_count++)
+                continue;
+            odd->odd_row = i;
+            odd->odd_pair = j;
+            odd->odd_error = error;
         }
     }
-    return 1;
 }
 
 static posenc_status penc_fold(const penc_dump *dump, size_t pairs, penc_layout layout,
@@ -63,19 +78,22 @@ static posenc_status penc_table_of_two(const penc_dump *dump, size_t pairs, penc
     const penc_layout single = {1, 0}, by_halves = {1, half}, by_twos = {2, 1};
     if (pairs == width || width % 2)
         return penc_fold(dump, width, single, table, error);
-    int halves = penc_is_doubled(&dump->cos, half, by_halves) &&
-                 penc_is_doubled(&dump->sin, half, by_halves);
-    int twos =
-        penc_is_doubled(&dump->cos, half, by_twos) && penc_is_doubled(&dump->sin, half, by_twos);
-    if (!pairs && halves == twos) /* neither, or too little to tell */
+    penc_table halves, twos; /* what is odd in either layout */
+    penc_find_odd(dump, half, by_halves, &halves);
+    penc_find_odd(dump, half, by_twos, &twos);
+    if (!pairs && !halves.odd_count == !twos.odd_count) /* neither, or too little to tell */
         return penc_fold(dump, width, single, table, error);
     if (pairs && pairs != half)
         return penc_fold(dump, width, single, table, error);
-    posenc_status status =
-        penc_fold(dump, half, halves || !twos ? by_halves : by_twos, table, error);
-    table->has_pairing = halves != twos;
-    table->pairing = halves ? POSENC_PAIRING_HALF : POSENC_PAIRING_INTERLEAVED;
-    table->halves_differ = !halves && !twos;
+    int is_half = halves.odd_count <= twos.odd_count;
+    const penc_table *odd = is_half ? &halves : &twos;
+    posenc_status status = penc_fold(dump, half, is_half ? by_halves : by_twos, table, error);
+    table->has_pairing = !halves.odd_count != !twos.odd_count;
+    table->pairing = is_half ? POSENC_PAIRING_HALF : POSENC_PAIRING_INTERLEAVED;
+    table->odd_count = odd->odd_count;
+    table->odd_row = odd->odd_row;
+    table->odd_pair = odd->odd_pair;
+    table->odd_error = odd->odd_error;
     return status;
 }
 
@@ -108,6 +126,18 @@ static posenc_status penc_table_of_both(const penc_dump *dump, penc_table *table
         }
     }
     return status;
+}
+
+int penc_table_is_doubled(const penc_dump *dump, size_t pairs) {
+    static const size_t most =
+        8; /* a share of rows and pairs; other tables differ nearly everywhere */
+    penc_table halves, twos;
+    if (!dump->cos.numbers || dump->cos.width != 2 * pairs)
+        return 0;
+    penc_find_odd(dump, pairs, (penc_layout){1, pairs}, &halves);
+    penc_find_odd(dump, pairs, (penc_layout){2, 1}, &twos);
+    size_t odd = halves.odd_count < twos.odd_count ? halves.odd_count : twos.odd_count;
+    return odd < dump->cos.rows * pairs / most;
 }
 
 posenc_status penc_dump_table(const penc_dump *dump, size_t pairs, penc_table *table,

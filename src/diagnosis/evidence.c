@@ -132,26 +132,40 @@ static void penc_note_worst(penc_score *score, const penc_vector *at, size_t cha
     score->place[POSENC_AXIS_HEAD_DIM] = channel;
 }
 
-/* Numbers that are not finite tell nothing where they were so before, or where 16 bits overflow. */
-static int penc_is_comparable(const penc_evidence *evidence, double predicted, double after) {
+static int penc_is_finite(const double *numbers, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        if (!isfinite(numbers[i]))
+            return 0;
+    }
+    return 1;
+}
+
+/* Numbers that are not finite tell nothing where some were so before, or where 16 bits overflow. Where all were
+ * finite, a prediction that is not (float16 positions overflow) is one as any other: a finite number denies it. */
+static int penc_is_comparable(const penc_evidence *evidence, double predicted, double after,
+                              int finite_before) {
     double largest = evidence->observation->after_tensor->dtype == POSENC_F16 ? 65504.0 : 3e38;
-    return isfinite(predicted) && (isfinite(after) || fabs(predicted) < largest);
+    if (!isfinite(predicted))
+        return finite_before && isfinite(after);
+    return isfinite(after) || fabs(predicted) < largest;
 }
 
 /* Returns 0 if it stopped at an element that is beyond. */
 static int penc_compare_vector(penc_evidence *evidence, const penc_model *model,
                                const penc_vector *at, const unsigned char *doubted, int stop,
                                penc_score *score) {
+    int finite_before = penc_is_finite(at->before, evidence->head_dim);
     penc_predict(evidence, model, at);
     for (size_t i = 0; i < evidence->head_dim; i++) {
         double predicted = evidence->predicted[i], after = at->after[i];
         if (!isfinite(predicted) && !isfinite(after) && isfinite(at->before[i]))
             score->doubted += doubted && doubted[i]; /* as predicted: float16 positions overflow */
-        if (!penc_is_comparable(evidence, predicted, after))
+        if (!penc_is_comparable(evidence, predicted, after, finite_before))
             continue;
+        int both = isfinite(predicted) && isfinite(after);
         double allowed = evidence->allowed[i];
-        double error = isfinite(after) ? fabs(after - predicted) : HUGE_VAL,
-               ratio = error / allowed;
+        double error = both ? fabs(after - predicted) : HUGE_VAL;
+        double ratio = both ? error / allowed : HUGE_VAL;
         size_t inside = i - model->first; /* wraps around for channels before the first */
         int vague =
             inside < model->width && evidence->noise[model->pair[inside]] > penc_vague_angle;

@@ -186,23 +186,35 @@ static posenc_status penc_ollama_root(unsigned number, char **root, posenc_error
     return *root ? POSENC_OK : penc_names_no_memory(error);
 }
 
-/* The manifest of "[namespace/]name[:tag]"; NULL as above. */
+/* Whether there are up to three plain parts with "/" between them; *count says how many. */
+static int penc_are_plain_parts(const char *name, size_t length, size_t *count) {
+    const char *end = name + length;
+    for (*count = 1; *count <= 3; ++*count) {
+        const char *slash = memchr(name, '/', (size_t)(end - name));
+        if (!penc_is_plain_name(name, (size_t)((slash ? slash : end) - name)))
+            return 0;
+        if (!slash)
+            return 1;
+        name = slash + 1;
+    }
+    return 0;
+}
+
+/* The manifest of "[[host/]namespace/]name[:tag]", where hosts have a dot; NULL as above. */
 static char *penc_ollama_manifest(const char *root, const char *name, posenc_status *status,
                                   posenc_error *error) {
+    static const char *const before[] = {"registry.ollama.ai/library/", "registry.ollama.ai/", ""};
     char model[256];
-    const char *slash = strchr(name, '/'), *colon = strchr(name, ':');
-    const char *second = slash ? slash + 1 : name, *tag = colon ? colon + 1 : "latest";
-    size_t length = colon ? (size_t)(colon - name) : strlen(name);
+    const char *colon = strchr(name, ':'), *tag = colon ? colon + 1 : "latest";
+    size_t length = colon ? (size_t)(colon - name) : strlen(name), parts;
     *status = POSENC_OK;
-    if ((colon && colon < second) || length >= sizeof model ||
-        !penc_is_plain_name(tag, strlen(tag)) ||
-        !penc_is_plain_name(second, length - (size_t)(second - name)) ||
-        (slash && !penc_is_plain_name(name, (size_t)(slash - name))))
+    if (length >= sizeof model || !penc_is_plain_name(tag, strlen(tag)) ||
+        !penc_are_plain_parts(name, length, &parts) ||
+        (parts == 3 && !memchr(name, '.', strcspn(name, "/"))))
         return NULL;
     memcpy(model, name, length);
     model[length] = '\0';
-    char *manifest = penc_path_join(root, "/manifests/registry.ollama.ai/", slash ? "" : "library/",
-                                    model, "/", tag, NULL);
+    char *manifest = penc_path_join(root, "/manifests/", before[parts - 1], model, "/", tag, NULL);
     if (!manifest)
         *status = penc_names_no_memory(error);
     return manifest;

@@ -30,7 +30,7 @@ typedef struct penc_model_path {
  *    of safetensors, else the only GGUF (of a split one the first part);
  *  - org/model or model[@revision] in $HF_HUB_CACHE, else $HF_HOME/hub, else $XDG_CACHE_HOME/huggingface/hub, else
  *    ~/.cache/huggingface/hub: the snapshot that refs/main (or refs/revision) names, or revision itself;
- *  - [namespace/]name[:tag] in $OLLAMA_MODELS, else ~/.ollama/models, else /usr/share/ollama/.ollama/models (where a
+ *  - [[host/]namespace/]name[:tag] in $OLLAMA_MODELS, else ~/.ollama/models, else /usr/share/ollama/.ollama/models (where a
  *    system service keeps them): the blob of the manifest's model layer.
  * Fails with IO or FORMAT, `file` being the last place, and the error's `name` what was asked for. */
 posenc_status penc_model_path_resolve(const char *name, penc_model_path *path, posenc_error *error);

@@ -27,16 +27,17 @@ static unsigned penc_axis_of(const posenc_axes *axes, size_t pair) {
     return 0;
 }
 
+/* SIZE_MAX where it does not fit. */
+static size_t penc_sum_of_sections(const posenc_axes *axes) {
+    size_t sum = 0;
+    for (size_t axis = 0; axis < axes->count; axis++)
+        sum = axes->sections[axis] > SIZE_MAX - sum ? SIZE_MAX : sum + axes->sections[axis];
+    return sum;
+}
+
 static posenc_status penc_check_sections(const posenc_axes *axes, size_t pairs,
                                          posenc_error *error) {
-    size_t sum = 0;
-    for (size_t axis = 0; axis < axes->count; axis++) {
-        if (axes->sections[axis] > pairs - sum) {
-            sum = pairs + 1;
-            break;
-        }
-        sum += axes->sections[axis];
-    }
+    size_t sum = penc_sum_of_sections(axes);
     if (sum != pairs) {
         penc_fail_size(error, "the sum of sections", sum, "be rotary_dim / 2");
         penc_fail_limit(error, "rotary_dim / 2", pairs);

@@ -40,6 +40,7 @@ static const struct penc_gguf_key {
     {"rope.dimension_sections", PENC_GGUF_TOP, "mrope_section"},
     {"rope.freq_base", PENC_GGUF_TOP, "rope_theta"},
     {"rope.freq_base_swa", PENC_GGUF_TOP, "rope_local_base_freq"},
+    {"rope.scaling.yarn_attn_factor", PENC_GGUF_TOP, "yarn_attn_factor"},
     {"rope.scaling.type", PENC_GGUF_BLOCK, "rope_type"},
     {"rope.scaling.factor", PENC_GGUF_BLOCK, "factor"},
     {"rope.scale_linear", PENC_GGUF_BLOCK, "factor"},

@@ -216,3 +216,24 @@ size_t posenc_model_part_count(const posenc_model *model) {
 const posenc_model_part *posenc_model_part_at(const posenc_model *model, size_t index) {
     return index < model->part_count ? &model->part[index] : NULL;
 }
+
+/* The last key of a part's name. */
+static const char *penc_last_key(const char *name) {
+    const char *dot = strrchr(name, '.');
+    return dot ? dot + 1 : name;
+}
+
+const posenc_model_part *posenc_model_part_named(const posenc_model *model, const char *name) {
+    const posenc_model_part *ending = NULL;
+    size_t endings = 0;
+    for (size_t i = 0; name && i < model->part_count; i++) {
+        const posenc_model_part *part = &model->part[i];
+        if (strcmp(part->name, name) == 0)
+            return part;
+        if (strcmp(penc_last_key(part->name), name) == 0) {
+            ending = part;
+            endings++;
+        }
+    }
+    return endings == 1 ? ending : NULL;
+}

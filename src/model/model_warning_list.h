@@ -25,6 +25,7 @@
     TYPE(theta_missing, "Write rope_theta into the file.")                                         \
     TYPE(freq_base_missing, "Write rope.freq_base into the file.")                                 \
     TYPE(fraction_missing, "Write partial_rotary_factor into the file.")                           \
+    TYPE(type_missing, "Write rope_type into the block; without it nothing is scaled.")            \
     TYPE(factor_missing, "Write the factor; without it nothing is scaled.")                        \
     TYPE(original_length_missing, "Write original_max_position_embeddings into the block.")        \
     TYPE(sections_missing, "Write mrope_section into the block.")                                  \
@@ -41,6 +42,7 @@
     TYPE(section_sum, "Make the sections add up to rotary_dim / 2.")                               \
     MODEL(layer_list_length, "Give one entry for each layer.")                                     \
     TYPE(number_in_string, "Write the number without quotes.")                                     \
+    MODEL(wrong_kind, "Write an object, or a list of words, as transformers does.")                \
     MODEL(scaling_in_string, "Write the object without quotes.")                                   \
     TYPE(legacy_type_name, "Write the type by its present name.")                                  \
     TYPE(alpha_beside_factor, "Know that alpha counts and factor does not.")                       \

@@ -179,6 +179,15 @@ static posenc_status penc_get_type(const penc_block *block) {
     return POSENC_OK;
 }
 
+/* In the structs 0 means "not given", which is not what a file says that has a 0. */
+static posenc_status penc_refuse_zeros(const penc_block *block) {
+    if (penc_key(block, "rope_theta") && block->made->base == 0.0)
+        return penc_fail_real(block->error, "rope_theta", 0.0, "be above 0");
+    if (penc_key(block, "attention_factor") && block->made->scaling.attention_factor == 0.0)
+        return penc_fail_real(block->error, "attention_factor", 0.0, "be above 0");
+    return POSENC_OK;
+}
+
 static posenc_status penc_get_numbers(const penc_block *block) {
     posenc_scaling *s = &block->made->scaling;
     int truncate = 1;
@@ -204,8 +213,10 @@ static posenc_status penc_get_numbers(const penc_block *block) {
         if (status)
             return status;
     }
-    posenc_status status =
-        penc_get_length(block, "original_max_position_embeddings", &s->original_max_positions);
+    posenc_status status = penc_refuse_zeros(block);
+    if (!status)
+        status =
+            penc_get_length(block, "original_max_position_embeddings", &s->original_max_positions);
     if (!status)
         status = penc_get_switch(block, "truncate", &truncate);
     s->no_truncate = !truncate;

@@ -257,6 +257,21 @@ static void penc_axis_order(const penc_config *config, posenc_axes *axes) {
         axes->order = POSENC_AXES_CHUNKED;
 }
 
+/* Interleaved sections say how far the other axes' turns go; axis 0 has what they leave, whatever its own section
+ * says. So lists of another sum, such as the usual one beside a narrower head, have a meaning too. */
+static void penc_fit_interleaved(const posenc_spec *spec, posenc_axes *axes) {
+    size_t pairs = spec->rotary_dim / 2, left = pairs;
+    if (axes->order != POSENC_AXES_INTERLEAVED)
+        return;
+    for (size_t axis = 1; axis < axes->count; axis++) {
+        size_t turns = pairs > axis ? (pairs - axis - 1) / axes->count + 1 : 0;
+        if (axes->sections[axis] > turns)
+            axes->sections[axis] = turns;
+        left -= axes->sections[axis];
+    }
+    axes->sections[0] = left;
+}
+
 /* Rows and columns of an image, half of the pairs each. */
 static void penc_grid_axes(const posenc_spec *spec, const char *word, posenc_axes *axes) {
     posenc_axes start = POSENC_AXES_INIT;
@@ -284,6 +299,7 @@ static void penc_take_axes(const penc_config *config, penc_layer_type *type, pos
     } else if (spec->axes) {
         *axes = *spec->axes;
         penc_axis_order(config, axes);
+        penc_fit_interleaved(spec, axes);
     } else {
         return;
     }

@@ -68,8 +68,17 @@ const char *penc_warn_not_truncated(const posenc_model *model, const penc_layer_
 
 const char *penc_warn_own_attention_factor(const posenc_model *model, const penc_layer_type *type) {
     double factor;
-    if (!penc_scaled_by(type, "yarn") || strcmp(model->format, "gguf") == 0 ||
-        !penc_file_number(type, "attention_factor", &factor))
+    if (!penc_scaled_by(type, "yarn"))
+        return NULL;
+    if (strcmp(model->format, "gguf") == 0)
+        return penc_number_in(model->config.part, "yarn_attn_factor", &factor) && factor != 1.0
+                   ? penc_say(
+                         model,
+                         "rope.scaling.yarn_attn_factor is %s; llama.cpp writes YaRN's own over it, "
+                         "which is taken here too",
+                         penc_show(model, factor))
+                   : NULL;
+    if (!penc_file_number(type, "attention_factor", &factor))
         return NULL;
     return penc_say(model, "attention_factor %s replaces YaRN's own", penc_show(model, factor));
 }
@@ -80,6 +89,8 @@ const char *penc_warn_own_betas(const posenc_model *model, const penc_layer_type
         return NULL;
     penc_number_in(type->block, "beta_fast", &fast);
     penc_number_in(type->block, "beta_slow", &slow);
+    fast = fast == 0.0 ? 32.0 : fast; /* 0 stands for the default, as transformers has it */
+    slow = slow == 0.0 ? 1.0 : slow;
     return fast == 32.0 && slow == 1.0 ? NULL
                                        : penc_say(model, "YaRN's betas are %s and %s, not 32 and 1",
                                                   penc_show(model, fast), penc_show(model, slow));

@@ -225,17 +225,6 @@ const char *penc_warn_unread_key(const posenc_model *model, const penc_layer_typ
 
 /* ---- Spelling ---- */
 
-const char *penc_warn_number_in_string(const posenc_model *model, const penc_layer_type *type) {
-    json_object_object_foreach(type->block, key, value) {
-        double number;
-        int in_string = 0;
-        if (penc_json_number(value, &number, &in_string) && in_string)
-            return penc_say(model, "%s is \"%s\", a number written as a text", key,
-                            json_object_get_string(value));
-    }
-    return NULL;
-}
-
 const char *penc_warn_scaling_in_string(const posenc_model *model, const penc_layer_type *type) {
     (void)type;
     const char *key = model->config.block_in_string;

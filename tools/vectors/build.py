@@ -35,9 +35,10 @@ def tolerance(operations, size):
 
 
 def float32_angles(positions, frequencies, size):
-    """How far float32 angles may be off on top: a frequency within 6 ulp, the product rounded."""
+    """How far float32 angles may be off on top: a frequency within 6 ulp, the product rounded. No bound of 2 is put
+    upon it, since float64 angles are allowed a share of it."""
     largest = max((abs(mpf(float(p))) for p in np.ravel(positions)), default=0) * max(map(abs, frequencies))
-    return float(f"{float(min(2 * size, 8 * mpf(2)**-24 * largest * size)):.1e}")
+    return float(f"{float(8 * mpf(2)**-24 * largest * size):.1e}")
 
 
 # --- Rows ---------------------------------------------------------------------------------------
