@@ -54,7 +54,7 @@ typedef struct penc_sincos_block {
 /* float64 cos and sin of `count` pairs (at most RUN) at `blocks` positions from `first` on, `spacing` apart, times `scale`:
  * within 2^-49 * scale.
  * contract: penc_sincos_blocks_kernel relative=0 absolute=0x1p-49 interval=0:0x1p40
- *   witness=10000,128,1,0x1.f202a73332a74p+22 worst=0.183200 */
+ *   witness=10000,128,16,-1331973 worst=0.202477 */
 typedef void penc_sincos_blocks_kernel(penc_quarter_table table, size_t count, double first,
                                        double spacing, size_t blocks, double scale,
                                        penc_sincos_block *to);
@@ -73,7 +73,7 @@ typedef uint64_t penc_round_row_kernel(penc_quarter_table table, size_t count,
  * 1.5 * 2^-48 * scale before rounding. Returns a bit for every row in which something is not settled; the others
  * are correctly rounded.
  * contract: penc_round_run_kernel ulp=0.5 interval=0:0x1p40
- *   witness=100000000,128,9,637098670086 worst=0.999998 */
+ *   witness=1000000,128,35,3204549 worst=1.000000 */
 typedef uint64_t penc_round_run_kernel(size_t count, size_t rows, double scale,
                                        const penc_sincos_block *anchor,
                                        const penc_sincos_block *steps, float *cos_rows,
