@@ -91,23 +91,20 @@ PENC_ALWAYS_INLINE void NAME(add_squares)(penc_format format, NAME(sums) * sums,
     }
 }
 
-PENC_ALWAYS_INLINE void NAME(sum_row)(penc_format format, const NAME(sums) * sums, float *row) {
+PENC_ALWAYS_INLINE float32x4_t NAME(sum_row)(penc_format format, const NAME(sums) * sums) {
     (void)format;
-    vst1q_f32(row, vaddq_f32(vaddq_f32(sums->part[0], sums->part[2]),
-                             vaddq_f32(sums->part[1], sums->part[3])));
+    return vaddq_f32(vaddq_f32(sums->part[0], sums->part[2]),
+                     vaddq_f32(sums->part[1], sums->part[3]));
 }
 
-PENC_ALWAYS_INLINE void NAME(four_roots)(const float *rows, float channels, float epsilon,
-                                         float *roots) {
-    float32x4_t a = vld1q_f32(rows), b = vld1q_f32(rows + 4);
-    float32x4_t c = vld1q_f32(rows + 8), d = vld1q_f32(rows + 12);
+/* Rows of four lanes each, summed on. */
+PENC_ALWAYS_INLINE float32x4_t NAME(four_sums)(float32x4_t a, float32x4_t b, float32x4_t c,
+                                               float32x4_t d) {
     float32x4_t ab = vaddq_f32(vcombine_f32(vget_low_f32(a), vget_low_f32(b)),
                                vcombine_f32(vget_high_f32(a), vget_high_f32(b)));
     float32x4_t cd = vaddq_f32(vcombine_f32(vget_low_f32(c), vget_low_f32(d)),
                                vcombine_f32(vget_high_f32(c), vget_high_f32(d)));
-    float32x4_t sums = vaddq_f32(vuzp1q_f32(ab, cd), vuzp2q_f32(ab, cd));
-    float32x4_t mean = vaddq_f32(vdivq_f32(sums, vdupq_n_f32(channels)), vdupq_n_f32(epsilon));
-    vst1q_f32(roots, vdivq_f32(vdupq_n_f32(1.0f), vsqrtq_f32(mean)));
+    return vaddq_f32(vuzp1q_f32(ab, cd), vuzp2q_f32(ab, cd));
 }
 
 PENC_ALWAYS_INLINE void NAME(four_inverses)(const uint32_t *rows, float most, float *scales,
@@ -128,7 +125,13 @@ PENC_ALWAYS_INLINE void NAME(four_inverses)(const uint32_t *rows, float most, fl
 
 #define H_LOAD                                     NAME(load_head)
 #define H_STORE                                    NAME(store_head)
-#define H_FOUR_ROOTS                               NAME(four_roots)
+#define H_FOUR                                     float32x4_t
+#define H_FOUR_SUMS                                NAME(four_sums)
+#define H_FOUR_SET                                 vdupq_n_f32
+#define H_FOUR_ADD                                 vaddq_f32
+#define H_FOUR_DIV                                 vdivq_f32
+#define H_FOUR_SQRT                                vsqrtq_f32
+#define H_FOUR_STORE                               vst1q_f32
 #define H_FOUR_INVERSES                            NAME(four_inverses)
 #define H_HAS_16_BIT_ROW                           0
 #define H_LARGEST_16_ROW(format, x, channels, row) ((void)0)
