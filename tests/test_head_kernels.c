@@ -341,14 +341,20 @@ static void assert_quantised(posenc_dtype from, penc_format to, int turns, penc_
     random_job(&c, channels, rng);
     penc_head_job job = c.job;
     job.heads = 1 + random_below(rng, MOST_HEADS);
-    size_t bytes = penc_format_bytes((penc_format)from), x_count = reach(&job, job.x_head);
-    size_t y_count = reach(&job, job.y_head);
+    size_t bytes = penc_format_bytes((penc_format)from);
+    size_t y_count = spread_tokens(&job, 0, 1, rng);
+    if (!turns)
+        job.tokens = 1;
+    size_t more = job.tokens - 1, x_count = more * (size_t)job.x_token + reach(&job, job.x_head);
     size_t s_count = (job.heads - 1) * (size_t)job.scale_head + 1;
+    size_t rows = job.tokens * channels + 2;
+    job.scale_token = (ptrdiff_t)(s_count + random_below(rng, 3));
+    s_count += more * (size_t)job.scale_token;
     guarded x = guarded_new(x_count * bytes, (guard_side)random_below(rng, 2));
-    guarded table = guarded_new((channels + 2) * sizeof(float), GUARD_AFTER);
+    guarded table = guarded_new(rows * sizeof(float), GUARD_AFTER);
     guarded y[2], scales[2];
     fill(x.data, x_count, (penc_format)from, (int)random_below(rng, DATA), rng);
-    fill(table.data, channels + 2, PENC_FORMAT_F32, PLAIN, rng);
+    fill(table.data, rows, PENC_FORMAT_F32, PLAIN, rng);
     job.x = x.data;
     job.cos = table.data;
     job.sin = job.cos + channels / 2;
@@ -359,8 +365,15 @@ static void assert_quantised(posenc_dtype from, penc_format to, int turns, penc_
         job.scales = scales[i].data;
         if (i)
             kernel(&job);
-        else
-            quantise_in_stages(&job, from, to, turns, order);
+        for (ptrdiff_t token = 0; !i && token < (ptrdiff_t)job.tokens; token++) {
+            penc_head_job one = job;
+            one.x = (const char *)job.x + token * job.x_token * (ptrdiff_t)bytes;
+            one.y = (char *)job.y + token * job.y_token;
+            one.scales = job.scales + token * job.scale_token;
+            one.cos = job.cos + token * job.row_token;
+            one.sin = job.sin + token * job.row_token;
+            quantise_in_stages(&one, from, to, turns, order);
+        }
         make_nans_alike(scales[i].data, s_count, PENC_FORMAT_F32);
     }
     if (memcmp(y[0].data, y[1].data, y[0].bytes) != 0 ||

@@ -74,6 +74,13 @@ PENC_ALWAYS_INLINE void NAME(store_head)(penc_format format, void *p, float32x4_
     }
 }
 
+/* Four vectors of numbers within +-127, 16 codes. */
+PENC_ALWAYS_INLINE void NAME(store_int8)(char *y, const float32x4_t *v) {
+    int16x8_t low = vmovn_high_s32(vmovn_s32(vcvtnq_s32_f32(v[0])), vcvtnq_s32_f32(v[1]));
+    int16x8_t high = vmovn_high_s32(vmovn_s32(vcvtnq_s32_f32(v[2])), vcvtnq_s32_f32(v[3]));
+    vst1q_s8((int8_t *)y, vmovn_high_s16(vmovn_s16(low), high));
+}
+
 typedef struct NAME(sums) {
     float32x4_t part[4];
 } NAME(sums);
@@ -125,6 +132,7 @@ PENC_ALWAYS_INLINE void NAME(four_inverses)(const uint32_t *rows, float most, fl
 
 #define H_LOAD                                     NAME(load_head)
 #define H_STORE                                    NAME(store_head)
+#define H_STORE_INT8                               NAME(store_int8)
 #define H_FOUR                                     float32x4_t
 #define H_FOUR_SUMS                                NAME(four_sums)
 #define H_FOUR_SET                                 vdupq_n_f32

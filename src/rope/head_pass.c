@@ -442,10 +442,10 @@ static void penc_turn_run(const penc_head_pass *pass, const penc_head_token *tok
     pass->turn(&job, token->x, token->cos, token->sin, token->y);
 }
 
-static void penc_norm_turn_run(const penc_head_pass *pass, const penc_head_token *token,
-                               size_t count) {
-    const penc_pass_group g = penc_group_of_run(pass, token, count);
-    penc_pass_at_once(&g);
+/* Whether a run of heads that turn goes to 8 bits by one call. Float32 is read faster from memory in bursts at the start of
+ * tokens, of which each has a call of its own. */
+static int penc_quantises_run(const penc_head_pass *pass) {
+    return pass->quantise && pass->from_x && pass->x.format != PENC_FORMAT_F32;
 }
 
 /* Whether heads neither turn nor wait for memory of the call, and those of a run lie like those of one token. */
@@ -475,11 +475,16 @@ void penc_pass_run(const penc_head_pass *pass, const penc_head_token *token, siz
     const ptrdiff_t x_step = pass->x.token * (ptrdiff_t)penc_format_bytes(pass->x.format);
     const ptrdiff_t y_step = pass->y.token * (ptrdiff_t)penc_format_bytes(pass->y.format);
     penc_head_token at = *token;
-    if (penc_turns_directly(pass) && (pass->all_in_one || (pass->from_x && pass->to_y))) {
+    if (penc_turns_directly(pass) && pass->from_x && pass->to_y) {
+        penc_turn_run(pass, token, count);
+        return;
+    }
+    if (penc_turns_directly(pass) && (pass->all_in_one || penc_quantises_run(pass))) {
+        const penc_pass_group g = penc_group_of_run(pass, token, count);
         if (pass->all_in_one)
-            penc_norm_turn_run(pass, token, count);
+            penc_pass_at_once(&g);
         else
-            penc_turn_run(pass, token, count);
+            penc_run_stage(&g, pass->quantise, g.x, g.y, 0, pass->head_dim);
         return;
     }
     if (penc_runs_as_heads(pass, token->factor)) {
