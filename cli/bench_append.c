@@ -84,17 +84,18 @@ static double cached_number(const append_task *task, const posenc_cache *cache, 
 static int pair_is_right(const append_task *task, size_t token, size_t head, size_t pair) {
     const bench_case *c = task->c;
     size_t at = (token * c->heads + head) * c->head_dim, pairs = c->head_dim / 2;
+    int half = c->pairing == POSENC_PAIRING_HALF;
+    size_t places[2] = {half ? pair : 2 * pair, half ? pair + pairs : 2 * pair + 1};
     for (int side = 0; side < 2; side++) {
         float wanted[2];
         for (int i = 0; i < 2; i++)
-            wanted[i] =
-                (float)bench_number(task->inputs[side], c->dtype, at + pair + (i ? pairs : 0));
+            wanted[i] = (float)bench_number(task->inputs[side], c->dtype, at + places[i]);
         double size = fabs((double)wanted[0]) + fabs((double)wanted[1]), limit;
         if (!side)
             bench_turn(&task->turner, token, pair, &wanted[0], &wanted[1]);
         for (int i = 0; i < 2; i++) {
-            double got = cached_number(task, &task->caches[side], token, head,
-                                       pair + (i ? pairs : 0), size, &limit);
+            double got =
+                cached_number(task, &task->caches[side], token, head, places[i], size, &limit);
             if (fabs(got - (double)wanted[i]) <= limit)
                 continue;
             fprintf(stderr,

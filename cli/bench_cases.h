@@ -22,7 +22,7 @@ typedef struct bench_case {
     size_t heads, head_dim;
     posenc_pairing pairing;    /* rotate, norm_rotate, append */
     bench_order order;         /* rotate */
-    int in_place;              /* rotate */
+    int in_place;              /* rotate, norm_rotate */
     posenc_cache_format cache; /* append: what keys and values of `dtype` become */
     posenc_mode mode;          /* angles */
     int64_t first_position;    /* angles */

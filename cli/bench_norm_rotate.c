@@ -9,6 +9,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 enum { MOST_DIM = 256 };
 
@@ -17,6 +18,8 @@ typedef struct norm_task {
     const bench_case *c;
     bench_turner turner;
     posenc_tensor tensor;
+    const char *from; /* the input, or in place the output */
+    size_t bytes;
     float weight[MOST_DIM];
     posenc_norm norm;
     posenc_head_stages stages;
@@ -36,20 +39,27 @@ static int call(const norm_task *task, const posenc_rotation *rotation,
 
 static int both(void *context, size_t first, size_t count) {
     const norm_task *task = context;
-    return call(task, &task->turner.rotation, &task->stages, task->job->input, first, count);
+    return call(task, &task->turner.rotation, &task->stages, task->from, first, count);
 }
 
 static int alone(void *context, size_t first, size_t count) {
     const norm_task *task = context;
-    return call(task, &task->turner.rotation, NULL, task->job->input, first, count);
+    return call(task, &task->turner.rotation, NULL, task->from, first, count);
 }
 
 /* The norm, then the rotation in place. */
 static int in_parts(void *context, size_t first, size_t count) {
     const norm_task *task = context;
-    int status = call(task, NULL, &task->stages, task->job->input, first, count);
+    int status = call(task, NULL, &task->stages, task->from, first, count);
     return status ? status
                   : call(task, &task->turner.rotation, NULL, task->job->output, first, count);
+}
+
+/* In place every timing begins with the same numbers. */
+static void restore(void *context) {
+    const norm_task *task = context;
+    if (task->c->in_place)
+        memcpy(task->job->output, task->job->input, task->bytes);
 }
 
 /* A head in float64, within a few roundings of float32 and half a unit of the dtype. */
@@ -96,28 +106,38 @@ static int output_is_right(const norm_task *task) {
     return 1;
 }
 
-int bench_norm_rotate(const bench_job *job, const bench_case *c, bench_result *result) {
-    norm_task task = {.job = job, .c = c, .norm = POSENC_NORM_INIT};
+/* Weights whose size is 1: in place a timing normalises what it has normalised, and others would grow without end. */
+static int make_task(const bench_job *job, const bench_case *c, norm_task *task) {
     posenc_error error;
-    int status = CLI_DONE;
-    task.tensor = posenc_tensor_dense(c->dtype, 1, c->tokens, c->heads, c->head_dim);
-    task.stages = (posenc_head_stages)POSENC_HEAD_STAGES_INIT;
-    task.stages.norm = &task.norm;
-    task.norm.epsilon = 1e-6;
-    task.norm.weight = task.weight;
+    *task = (norm_task){.job = job, .c = c, .norm = POSENC_NORM_INIT};
+    task->tensor = posenc_tensor_dense(c->dtype, 1, c->tokens, c->heads, c->head_dim);
+    task->bytes = bench_case_bytes(c);
+    task->from = c->in_place ? job->output : job->input;
+    task->stages = (posenc_head_stages)POSENC_HEAD_STAGES_INIT;
+    task->stages.norm = &task->norm;
+    task->norm.epsilon = 1e-6;
+    task->norm.weight = task->weight;
     for (size_t i = 0; i < MOST_DIM; i++)
-        task.weight[i] = 1.0f + (float)(i % 7) / 8.0f;
-    if (bench_turner_make(&task.turner, c->tokens, c->head_dim, c->pairing, &error))
-        status = cli_fail_error(job->arguments, NULL, &error);
+        task->weight[i] = i % 3 ? 1.0f : -1.0f;
+    if (bench_turner_make(&task->turner, c->tokens, c->head_dim, c->pairing, &error))
+        return cli_fail_error(job->arguments, NULL, &error);
+    return CLI_DONE;
+}
+
+int bench_norm_rotate(const bench_job *job, const bench_case *c, bench_result *result) {
+    norm_task task;
+    int status = make_task(job, c, &task);
     if (!status) {
-        size_t bytes = bench_case_bytes(c);
-        bench_copy copy = {job->input, job->output};
+        bench_copy copy = {job->input, c->in_place ? job->other : job->output};
         bench_contest contest = {.ours = {both, &task, c->tokens, 0},
-                                 .reference = {bench_memcpy, &copy, bytes, 0},
+                                 .reference = {bench_memcpy, &copy, task.bytes, 0},
                                  .parts = {in_parts, &task, c->tokens, 0},
-                                 .alone = {alone, &task, c->tokens, 0}};
+                                 .alone = {alone, &task, c->tokens, 0},
+                                 .reset = restore};
+        restore(&task);
         status = bench_measure(&contest, &job->effort, &result->times);
-        result->traffic = 2 * bytes;
+        result->traffic = 2 * task.bytes;
+        restore(&task);
         if (!status) /* what was written last may be another side's */
             status = both(&task, 0, c->tokens);
         if (!status)

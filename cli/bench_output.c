@@ -90,12 +90,11 @@ static void print_heading(const bench_case *c) {
         printf("\nnorm_rotate, %s, %s: the norm of each head, then the rotation\n", dtype,
                posenc_pairing_name(c->pairing));
         columns[2] = "alone";
-        columns[3] = "";
         columns[5] = "parts";
         break;
     case BENCH_APPEND:
-        printf("\nappend, %s to %s: keys rotated, values, %zu heads, blocks of 16\n", dtype,
-               posenc_cache_format_name(c->cache), c->heads);
+        printf("\nappend, %s to %s, %s: keys rotated, values, %zu heads, blocks of 16\n", dtype,
+               posenc_cache_format_name(c->cache), posenc_pairing_name(c->pairing), c->heads);
         columns[2] = columns[3] = "";
         columns[5] = "parts";
         break;
@@ -121,6 +120,7 @@ static void print_heading(const bench_case *c) {
 static void print_row(const bench_case *c, const bench_result *result) {
     const bench_times *times = &result->times;
     char width[32] = "", order[32] = "", loop[32] = "";
+    int placed = c->work == BENCH_ROTATE || c->work == BENCH_NORM_ROTATE;
     if (c->head_dim)
         snprintf(width, sizeof width, "%zu", c->head_dim);
     if (c->work == BENCH_ROTATE)
@@ -136,9 +136,9 @@ static void print_row(const bench_case *c, const bench_result *result) {
     if (times->loop > 0)
         snprintf(loop, sizeof loop, "%.1f", gigabytes_per_second(result, times->loop));
     printf("%6zu %5s %7s %5s %10.3f %6.1f %6.1f %7s %6.3f %6.3f %6.3f\n", c->tokens, width, order,
-           c->work != BENCH_ROTATE ? ""
-           : c->in_place           ? "in"
-                                   : "out",
+           !placed       ? ""
+           : c->in_place ? "in"
+                         : "out",
            1e6 * times->ours, gigabytes_per_second(result, times->ours),
            gigabytes_per_second(result, times->reference), loop, times->ratio, times->ratio_least,
            times->ratio_most);

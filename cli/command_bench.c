@@ -16,7 +16,7 @@ static const cli_option options[] = {
     {"tokens", "N", "only cases of N tokens (1, 32, 4096; angles 1, 2048)"},
     {"head-dim", "D", "only cases of this width (64, 80, 96, 128, 256)"},
     {"order", "O", "only rotations in this order in memory: tokens, heads"},
-    {"place", "P", "only rotations in place (in) or out of place (out)"},
+    {"place", "P", "only in place (in) or out of place (out)"},
     {NULL, NULL, NULL},
 };
 
@@ -58,11 +58,12 @@ static int get_filter(const cli_arguments *arguments, bench_filter *filter) {
 
 static int is_wanted(const bench_filter *filter, const bench_case *c) {
     int rotates = c->work == BENCH_ROTATE, turns = bench_turns(c);
+    int placed = rotates || c->work == BENCH_NORM_ROTATE;
     return (filter->work < 0 || filter->work == (int)c->work) &&
            (filter->dtype < 0 || filter->dtype == (int)c->dtype) &&
            (filter->pairing < 0 || (turns && filter->pairing == (int)c->pairing)) &&
            (filter->order < 0 || (rotates && filter->order == (int)c->order)) &&
-           (filter->in_place < 0 || (rotates && filter->in_place == c->in_place)) &&
+           (filter->in_place < 0 || (placed && filter->in_place == c->in_place)) &&
            (!filter->tokens || filter->tokens == c->tokens) &&
            (!filter->head_dim || filter->head_dim == c->head_dim);
 }

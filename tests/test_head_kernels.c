@@ -99,6 +99,7 @@ static void make_nans_alike(void *array, size_t count, penc_format format) {
 static void random_job(kernel_case *c, size_t channels, random_stream *rng) {
     penc_head_job *job = &c->job;
     job->heads = 1 + random_below(rng, 4);
+    job->tokens = 1;
     job->channels = channels;
     job->x_head = (ptrdiff_t)(channels + random_below(rng, 5));
     job->y_head = (ptrdiff_t)(channels + random_below(rng, 5));
@@ -212,6 +213,17 @@ static void turn_in_stages(const penc_head_job *job, posenc_dtype dtype, penc_ch
     penc_rotate_scalar_of(POSENC_F32, dtype)(&turn, wide, job->cos, job->sin, y);
 }
 
+/* Some tokens one after the other, in place at the same strides, with y at multiples of a line. Returns the reach of y. */
+static size_t spread_tokens(penc_head_job *job, int in_place, size_t line, random_stream *rng) {
+    job->tokens = 1 + random_below(rng, 4);
+    job->x_token = (ptrdiff_t)(reach(job, job->x_head) + random_below(rng, 5));
+    job->y_token = (ptrdiff_t)((reach(job, job->y_head) + line - 1) / line * line);
+    if (in_place)
+        job->x_token = job->y_token;
+    job->row_token = (ptrdiff_t)job->channels;
+    return (job->tokens - 1) * (size_t)job->y_token + reach(job, job->y_head);
+}
+
 static void assert_turned(posenc_dtype dtype, penc_channel_order order, size_t channels,
                           random_stream *rng) {
     penc_head_kernel *kernel = penc_head_turn_of(dtype, order, channels);
@@ -227,12 +239,13 @@ static void assert_turned(posenc_dtype dtype, penc_channel_order order, size_t c
         job.y_head = (job.y_head + (ptrdiff_t)line - 1) / (ptrdiff_t)line * (ptrdiff_t)line;
     int in_place = (int)random_below(rng, 3) == 0;
     job.x_head = in_place ? job.y_head : job.x_head;
-    size_t y_count = reach(&job, job.y_head);
-    guarded x = guarded_new(reach(&job, job.x_head) * bytes, (guard_side)random_below(rng, 2));
-    guarded table = guarded_new(channels * sizeof(float), GUARD_AFTER);
+    size_t y_count = spread_tokens(&job, in_place, line, rng);
+    size_t x_count = (job.tokens - 1) * (size_t)job.x_token + reach(&job, job.x_head);
+    guarded x = guarded_new(x_count * bytes, (guard_side)random_below(rng, 2));
+    guarded table = guarded_new(job.tokens * channels * sizeof(float), GUARD_AFTER);
     guarded weights[2], y[2];
-    fill(x.data, reach(&job, job.x_head), c.format, (int)random_below(rng, DATA), rng);
-    fill(table.data, channels, PENC_FORMAT_F32, PLAIN, rng);
+    fill(x.data, x_count, c.format, (int)random_below(rng, DATA), rng);
+    fill(table.data, job.tokens * channels, PENC_FORMAT_F32, PLAIN, rng);
     job.cos = table.data;
     job.sin = job.cos + channels / 2;
     for (int i = 0; i < 2; i++) {
@@ -247,7 +260,14 @@ static void assert_turned(posenc_dtype dtype, penc_channel_order order, size_t c
             ((const float *)weights[0].data)[i];
     int weighted = (int)random_below(rng, 2);
     job.x = in_place ? y[0].data : x.data;
-    turn_in_stages(&job, dtype, order, weighted ? weights[0].data : NULL, y[0].data);
+    penc_head_job one = job;
+    for (size_t token = 0; token < job.tokens; token++) {
+        one.x = (const char *)job.x + (ptrdiff_t)(token * bytes) * job.x_token;
+        one.cos = job.cos + (ptrdiff_t)token * job.row_token;
+        one.sin = job.sin + (ptrdiff_t)token * job.row_token;
+        turn_in_stages(&one, dtype, order, weighted ? weights[0].data : NULL,
+                       (char *)y[0].data + (ptrdiff_t)(token * bytes) * job.y_token);
+    }
     job.x = in_place ? y[1].data : x.data;
     job.y = y[1].data;
     job.weight = weighted ? weights[1].data : NULL;
@@ -321,14 +341,20 @@ static void assert_quantised(posenc_dtype from, penc_format to, int turns, penc_
     random_job(&c, channels, rng);
     penc_head_job job = c.job;
     job.heads = 1 + random_below(rng, MOST_HEADS);
-    size_t bytes = penc_format_bytes((penc_format)from), x_count = reach(&job, job.x_head);
-    size_t y_count = reach(&job, job.y_head);
+    size_t bytes = penc_format_bytes((penc_format)from);
+    size_t y_count = spread_tokens(&job, 0, 1, rng);
+    if (!turns)
+        job.tokens = 1;
+    size_t more = job.tokens - 1, x_count = more * (size_t)job.x_token + reach(&job, job.x_head);
     size_t s_count = (job.heads - 1) * (size_t)job.scale_head + 1;
+    size_t rows = job.tokens * channels + 2;
+    job.scale_token = (ptrdiff_t)(s_count + random_below(rng, 3));
+    s_count += more * (size_t)job.scale_token;
     guarded x = guarded_new(x_count * bytes, (guard_side)random_below(rng, 2));
-    guarded table = guarded_new((channels + 2) * sizeof(float), GUARD_AFTER);
+    guarded table = guarded_new(rows * sizeof(float), GUARD_AFTER);
     guarded y[2], scales[2];
     fill(x.data, x_count, (penc_format)from, (int)random_below(rng, DATA), rng);
-    fill(table.data, channels + 2, PENC_FORMAT_F32, PLAIN, rng);
+    fill(table.data, rows, PENC_FORMAT_F32, PLAIN, rng);
     job.x = x.data;
     job.cos = table.data;
     job.sin = job.cos + channels / 2;
@@ -339,8 +365,15 @@ static void assert_quantised(posenc_dtype from, penc_format to, int turns, penc_
         job.scales = scales[i].data;
         if (i)
             kernel(&job);
-        else
-            quantise_in_stages(&job, from, to, turns, order);
+        for (ptrdiff_t token = 0; !i && token < (ptrdiff_t)job.tokens; token++) {
+            penc_head_job one = job;
+            one.x = (const char *)job.x + token * job.x_token * (ptrdiff_t)bytes;
+            one.y = (char *)job.y + token * job.y_token;
+            one.scales = job.scales + token * job.scale_token;
+            one.cos = job.cos + token * job.row_token;
+            one.sin = job.sin + token * job.row_token;
+            quantise_in_stages(&one, from, to, turns, order);
+        }
         make_nans_alike(scales[i].data, s_count, PENC_FORMAT_F32);
     }
     if (memcmp(y[0].data, y[1].data, y[0].bytes) != 0 ||
@@ -382,6 +415,7 @@ static void copies_past_the_caches_are_copies(void **state) {
     penc_head_kernel *copy = penc_head_stream_copy_of();
     for (size_t trial = 0; copy && trial < random_trials(100); trial++) {
         penc_head_job job = {.heads = 1 + random_below(&rng, 5),
+                             .tokens = 1,
                              .channels = 64 * (1 + random_below(&rng, 5))};
         job.x_head = (ptrdiff_t)(job.channels + random_below(&rng, 70));
         job.y_head = (ptrdiff_t)(job.channels + 64 * random_below(&rng, 3));

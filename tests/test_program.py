@@ -583,11 +583,14 @@ def test_bench_measures_the_cases_that_are_asked_for():
 
 def test_bench_measures_fused_calls_against_their_parts():
     norms = answer("bench --quick --work norm_rotate --tokens 1")
-    assert {(c["dtype"], c["pairing"]) for c in norms} == {
-        (d, p) for d in ("f32", "f16", "bf16") for p in ("half", "interleaved")}
+    assert {(c["dtype"], c["pairing"], c["in_place"]) for c in norms} == {
+        (d, p, i) for d in ("f32", "f16", "bf16") for p in ("half", "interleaved") for i in (False, True)}
+    placed = answer("bench --quick --work norm_rotate --tokens 1 --dtype bf16 --place in")
+    assert [(c["pairing"], c["in_place"]) for c in placed] == [("half", True), ("interleaved", True)]
     appends = answer("bench --quick --work append --tokens 32")
-    assert {(c["dtype"], c["cache"]) for c in appends} == {("f16", "f16"), ("f16", "int8")} | {
-        ("f32", cache) for cache in ("f16", "bf16", "int8", "fp8_e4m3")}
+    assert sorted((c["dtype"], c["cache"], c["pairing"]) for c in appends) == sorted(
+        (*both, p) for both in [("f16", "f16"), ("f16", "int8")] + [
+            ("f32", cache) for cache in ("f16", "bf16", "int8", "fp8_e4m3")] for p in ("half", "interleaved"))
     for c in norms + appends:
         assert c["memcpy_gb_per_s"] > 0 and c["parts_ratio"] > 0 and c["order"] == "tokens", c
         assert ("alone_ratio" in c) == (c["work"] == "norm_rotate"), c

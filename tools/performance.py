@@ -19,7 +19,7 @@ def name(case):
     if case["work"] == "bias":
         return f"{case['dtype']}, {case['heads']} heads"
     if case["work"] == "append":
-        return f"{case['dtype']} to {case['cache']}, {case['tokens']} x {case['heads']} x {case['head_dim']}"
+        return f"{case['dtype']} to {case['cache']}, {case['pairing']}, {case['tokens']} x {case['heads']} x {case['head_dim']}"
     place = "in place" if case["in_place"] else "out of place"
     order = "" if case["order"] == "tokens" else ", (heads, tokens)"
     return f"{case['dtype']} {case['pairing']}, {case['tokens']} x {case['heads']} x {case['head_dim']}{order}, {place}"

@@ -185,17 +185,6 @@ static int penc_streams(const penc_append_plan *plan, const penc_append_side *si
            (stores == POSENC_STORES_AUTO ? all >= FROM_BYTES : stores == POSENC_STORES_STREAMING);
 }
 
-/* How many tokens from `token` on, `most` at most, turn by rows that follow one another. */
-static size_t penc_row_run(penc_row_finder *finder, size_t batch, size_t token, size_t most,
-                           ptrdiff_t *row) {
-    size_t run = 1;
-    *row = penc_row_place(finder, batch, token);
-    while (run < most && penc_row_place(finder, batch, token + run) ==
-                             *row + (ptrdiff_t)run * finder->rotation->row_stride)
-        run++;
-    return run;
-}
-
 /* Appends as many tokens from `token` on as lie like one another, `most` at most. Returns their number. */
 static size_t penc_append_run(const penc_append_side *side, const penc_head_pass *pass,
                               penc_row_finder *finder, size_t batch, size_t token, size_t most) {

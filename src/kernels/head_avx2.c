@@ -79,6 +79,15 @@ PENC_ALWAYS_INLINE void NAME(store_head)(penc_format format, void *p, __m256 v) 
     }
 }
 
+/* Four vectors of numbers within +-127, 32 codes. */
+PENC_ALWAYS_INLINE void NAME(store_int8)(char *y, const __m256 *v) {
+    const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
+    __m256i low = _mm256_packs_epi32(_mm256_cvtps_epi32(v[0]), _mm256_cvtps_epi32(v[1]));
+    __m256i high = _mm256_packs_epi32(_mm256_cvtps_epi32(v[2]), _mm256_cvtps_epi32(v[3]));
+    __m256i codes = _mm256_permutevar8x32_epi32(_mm256_packs_epi16(low, high), order);
+    _mm256_storeu_si256((__m256i *)(void *)y, codes);
+}
+
 #include "kernels/head_four_x86.inc"
 
 PENC_ALWAYS_INLINE void NAME(largest_row)(uint32_t *row, __m256i a) {
@@ -88,6 +97,7 @@ PENC_ALWAYS_INLINE void NAME(largest_row)(uint32_t *row, __m256i a) {
 
 #define H_LOAD         NAME(load_head)
 #define H_STORE        NAME(store_head)
+#define H_STORE_INT8   NAME(store_int8)
 #define H_INTEGERS     __m256i
 #define H_NOTHING      _mm256_setzero_si256()
 #define H_LARGER(a, v) _mm256_max_epi32(a, NAME(magnitude)(v))

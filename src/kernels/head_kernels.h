@@ -6,6 +6,8 @@
 #include "kernels/rotate_kernels.h"
 #include "posenc/dtype.h"
 
+#include <stdint.h>
+
 /* How the channels of a head are stored: a posenc_dtype, or 8 bits, which a scale belongs to. */
 typedef enum penc_format {
     PENC_FORMAT_F32 = POSENC_F32,
@@ -40,8 +42,12 @@ typedef struct penc_head_job {
     float *scales;
     ptrdiff_t scale_head;
     float tensor_scale;
-    const float *cos, *sin; /* turn, and quantise after a turn: the token's row */
+    const float *cos, *sin; /* turn, and quantise after a turn: the first token's row */
     int stream; /* turn: stores bypass the caches; y and its strides are multiples of 64 bytes */
+    /* turn, and quantise after a turn: so many tokens of `heads` heads, 1 or more, and how far apart they, their rows and
+     * scales are */
+    size_t tokens;
+    ptrdiff_t x_token, y_token, row_token, scale_token;
 } penc_head_job;
 
 typedef void penc_head_kernel(const penc_head_job *job);
@@ -62,17 +68,42 @@ typedef struct penc_head_kernels {
     penc_head_kernel *stream_copy;
 } penc_head_kernels;
 
+/* The way from head to head, those of one token after those of the one before. */
+typedef struct penc_head_walk {
+    size_t heads, head;
+    ptrdiff_t step, over; /* to the next head, and to the first one of the next token */
+} penc_head_walk;
+
+static inline penc_head_walk penc_head_walk_of(size_t heads, ptrdiff_t head, ptrdiff_t token) {
+    return (penc_head_walk){heads, 0, head, token - (ptrdiff_t)(heads - 1) * head};
+}
+
+/* How far on the next head is. */
+static inline ptrdiff_t penc_walk_on(penc_head_walk *walk) {
+    walk->head = walk->head + 1 < walk->heads ? walk->head + 1 : 0;
+    return walk->head ? walk->step : walk->over;
+}
+
 /* The most channels of heads of which a vector kernel keeps numbers or tables; how many heads ahead of the one that it
  * finishes it finds out about a whole head; how many heads' numbers it keeps for that, and factors, of which four are
  * made at once. */
 enum { PENC_MOST_TURNED = 512, PENC_HEADS_AHEAD = 6, PENC_RING_HEADS = 8, PENC_RING_FACTORS = 16 };
 
+/* Floats: room for two tables of PENC_MOST_TURNED, anywhere in a page of memory. */
+enum { PENC_PAGE = 4096, PENC_TABLE_ROOM = PENC_PAGE / (int)sizeof(float) + 2 * PENC_MOST_TURNED };
+
+/* Two tables that are read while heads are written, one PENC_MOST_TURNED behind the other, in `room`, which is aligned to
+ * 64 bytes. A read waits for an earlier write whose address has the same last twelve bits: interleaved float32 was measured
+ * a fifth slower where the tables begin as y does in a page, and not slower where they begin a line further on. */
+static inline float *penc_place_tables(float *room, const char *y) {
+    enum { LINE = 64 };
+    uintptr_t wanted = ((uintptr_t)y / LINE + 1) * LINE;
+    return room + (wanted - (uintptr_t)room) % PENC_PAGE / sizeof(float);
+}
+
 /* What has been found out about the next heads: rows of four lanes, from which four heads' factors are made. */
 typedef struct penc_head_ring {
-    union {
-        _Alignas(16) float sums[16];
-        uint32_t largest[16];
-    } rows;
+    _Alignas(16) uint32_t largest[16];
     _Alignas(16) float factors[PENC_RING_FACTORS], scales[PENC_RING_FACTORS];
 } penc_head_ring;
 

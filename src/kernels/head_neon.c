@@ -74,6 +74,13 @@ PENC_ALWAYS_INLINE void NAME(store_head)(penc_format format, void *p, float32x4_
     }
 }
 
+/* Four vectors of numbers within +-127, 16 codes. */
+PENC_ALWAYS_INLINE void NAME(store_int8)(char *y, const float32x4_t *v) {
+    int16x8_t low = vmovn_high_s32(vmovn_s32(vcvtnq_s32_f32(v[0])), vcvtnq_s32_f32(v[1]));
+    int16x8_t high = vmovn_high_s32(vmovn_s32(vcvtnq_s32_f32(v[2])), vcvtnq_s32_f32(v[3]));
+    vst1q_s8((int8_t *)y, vmovn_high_s16(vmovn_s16(low), high));
+}
+
 typedef struct NAME(sums) {
     float32x4_t part[4];
 } NAME(sums);
@@ -91,23 +98,20 @@ PENC_ALWAYS_INLINE void NAME(add_squares)(penc_format format, NAME(sums) * sums,
     }
 }
 
-PENC_ALWAYS_INLINE void NAME(sum_row)(penc_format format, const NAME(sums) * sums, float *row) {
+PENC_ALWAYS_INLINE float32x4_t NAME(sum_row)(penc_format format, const NAME(sums) * sums) {
     (void)format;
-    vst1q_f32(row, vaddq_f32(vaddq_f32(sums->part[0], sums->part[2]),
-                             vaddq_f32(sums->part[1], sums->part[3])));
+    return vaddq_f32(vaddq_f32(sums->part[0], sums->part[2]),
+                     vaddq_f32(sums->part[1], sums->part[3]));
 }
 
-PENC_ALWAYS_INLINE void NAME(four_roots)(const float *rows, float channels, float epsilon,
-                                         float *roots) {
-    float32x4_t a = vld1q_f32(rows), b = vld1q_f32(rows + 4);
-    float32x4_t c = vld1q_f32(rows + 8), d = vld1q_f32(rows + 12);
+/* Rows of four lanes each, summed on. */
+PENC_ALWAYS_INLINE float32x4_t NAME(four_sums)(float32x4_t a, float32x4_t b, float32x4_t c,
+                                               float32x4_t d) {
     float32x4_t ab = vaddq_f32(vcombine_f32(vget_low_f32(a), vget_low_f32(b)),
                                vcombine_f32(vget_high_f32(a), vget_high_f32(b)));
     float32x4_t cd = vaddq_f32(vcombine_f32(vget_low_f32(c), vget_low_f32(d)),
                                vcombine_f32(vget_high_f32(c), vget_high_f32(d)));
-    float32x4_t sums = vaddq_f32(vuzp1q_f32(ab, cd), vuzp2q_f32(ab, cd));
-    float32x4_t mean = vaddq_f32(vdivq_f32(sums, vdupq_n_f32(channels)), vdupq_n_f32(epsilon));
-    vst1q_f32(roots, vdivq_f32(vdupq_n_f32(1.0f), vsqrtq_f32(mean)));
+    return vaddq_f32(vuzp1q_f32(ab, cd), vuzp2q_f32(ab, cd));
 }
 
 PENC_ALWAYS_INLINE void NAME(four_inverses)(const uint32_t *rows, float most, float *scales,
@@ -128,7 +132,14 @@ PENC_ALWAYS_INLINE void NAME(four_inverses)(const uint32_t *rows, float most, fl
 
 #define H_LOAD                                     NAME(load_head)
 #define H_STORE                                    NAME(store_head)
-#define H_FOUR_ROOTS                               NAME(four_roots)
+#define H_STORE_INT8                               NAME(store_int8)
+#define H_FOUR                                     float32x4_t
+#define H_FOUR_SUMS                                NAME(four_sums)
+#define H_FOUR_SET                                 vdupq_n_f32
+#define H_FOUR_ADD                                 vaddq_f32
+#define H_FOUR_DIV                                 vdivq_f32
+#define H_FOUR_SQRT                                vsqrtq_f32
+#define H_FOUR_STORE                               vst1q_f32
 #define H_FOUR_INVERSES                            NAME(four_inverses)
 #define H_HAS_16_BIT_ROW                           0
 #define H_LARGEST_16_ROW(format, x, channels, row) ((void)0)

@@ -174,11 +174,11 @@ static void penc_copy_spread(size_t bytes, size_t heads, size_t channels, const 
 
 /* --- Stages --------------------------------------------------------------------------------------- */
 
-/* Some heads of a token. */
+/* Some heads of a token, or all of some tokens. */
 typedef struct penc_pass_group {
     const penc_head_pass *pass;
     penc_pass_memory *memory;
-    size_t heads;
+    size_t heads, tokens;
     penc_heads x, y; /* x is only read */
     float *x_scales, *y_scales;
     const void *cos, *sin;
@@ -211,6 +211,11 @@ static void penc_run_stage(const penc_pass_group *g, penc_head_kernel *kernel, p
         .tensor_scale = scaled->tensor_scale,
         .cos = g->cos,
         .sin = g->sin,
+        .tokens = g->tokens,
+        .x_token = pass->x.token,
+        .y_token = pass->y.token,
+        .row_token = pass->rotation ? pass->rotation->row_stride : 0,
+        .scale_token = scaled->scale_token,
     };
     if (count)
         kernel(&job);
@@ -311,6 +316,10 @@ static void penc_pass_at_once(const penc_pass_group *g) {
         .cos = g->cos,
         .sin = g->sin,
         .stream = pass->stream,
+        .tokens = g->tokens,
+        .x_token = pass->x.token,
+        .y_token = pass->y.token,
+        .row_token = pass->rotation->row_stride,
     };
     pass->all_in_one(&job);
 }
@@ -383,6 +392,7 @@ void penc_pass_heads(const penc_head_pass *pass, const penc_head_token *token) {
     penc_pass_group g;
     g.pass = pass;
     g.memory = &memory;
+    g.tokens = 1;
     g.cos = token->cos;
     g.sin = token->sin;
     g.factor = token->factor;
@@ -400,10 +410,24 @@ void penc_pass_heads(const penc_head_pass *pass, const penc_head_token *token) {
 
 /* --- Runs of tokens --------------------------------------------------------------------------------- */
 
-/* Whether a run goes from memory to memory by one call of a rotation's kernel. */
-static int penc_turns_at_once(const penc_head_pass *pass) {
-    return pass->rotation && pass->rotation->rotary_dim == pass->head_dim && pass->from_x &&
-           pass->to_y && !pass->prepare && pass->x.channel == 1 && pass->y.channel == 1;
+/* Whether heads turn whole, from memory to memory, by rows as they lie. */
+static int penc_turns_directly(const penc_head_pass *pass) {
+    return pass->rotation && pass->rotation->rotary_dim == pass->head_dim && !pass->prepare &&
+           pass->x.channel == 1 && pass->y.channel == 1;
+}
+
+/* All heads of a run, for a kernel that goes from token to token itself. */
+static penc_pass_group penc_group_of_run(const penc_head_pass *pass, const penc_head_token *token,
+                                         size_t count) {
+    return (penc_pass_group){.pass = pass,
+                             .heads = pass->heads,
+                             .tokens = count,
+                             .x = {(char *)(uintptr_t)token->x, pass->x.format, pass->x.head},
+                             .y = {token->y, pass->y.format, pass->y.head},
+                             .y_scales = token->y_scales,
+                             .cos = token->cos,
+                             .sin = token->sin,
+                             .factor = token->factor};
 }
 
 static void penc_turn_run(const penc_head_pass *pass, const penc_head_token *token, size_t count) {
@@ -417,6 +441,12 @@ static void penc_turn_run(const penc_head_pass *pass, const penc_head_token *tok
     job.table.token = pass->rotation->row_stride;
     job.scale = token->factor;
     pass->turn(&job, token->x, token->cos, token->sin, token->y);
+}
+
+/* Whether a run of heads that turn goes to 8 bits by one call. Float32 is read faster from memory in bursts at the start of
+ * tokens, of which each has a call of its own. */
+static int penc_quantises_run(const penc_head_pass *pass) {
+    return pass->quantise && pass->from_x && pass->x.format != PENC_FORMAT_F32;
 }
 
 /* Whether heads neither turn nor wait for memory of the call, and those of a run lie like those of one token. */
@@ -433,12 +463,8 @@ static int penc_runs_as_heads(const penc_head_pass *pass, double factor) {
 
 static void penc_pass_as_heads(const penc_head_pass *pass, const penc_head_token *token,
                                size_t count) {
-    penc_pass_group g = {.pass = pass,
-                         .heads = pass->heads * count,
-                         .x = {(char *)(uintptr_t)token->x, pass->x.format, pass->x.head},
-                         .y = {token->y, pass->y.format, pass->y.head},
-                         .y_scales = token->y_scales,
-                         .factor = token->factor};
+    penc_pass_group g = penc_group_of_run(pass, token, 1);
+    g.heads *= count;
     if (pass->x.format == pass->y.format && token->factor == 1.0)
         penc_pass_copies(&g);
     else
@@ -450,8 +476,16 @@ void penc_pass_run(const penc_head_pass *pass, const penc_head_token *token, siz
     const ptrdiff_t x_step = pass->x.token * (ptrdiff_t)penc_format_bytes(pass->x.format);
     const ptrdiff_t y_step = pass->y.token * (ptrdiff_t)penc_format_bytes(pass->y.format);
     penc_head_token at = *token;
-    if (penc_turns_at_once(pass)) {
+    if (penc_turns_directly(pass) && pass->from_x && pass->to_y) {
         penc_turn_run(pass, token, count);
+        return;
+    }
+    if (penc_turns_directly(pass) && (pass->all_in_one || penc_quantises_run(pass))) {
+        const penc_pass_group g = penc_group_of_run(pass, token, count);
+        if (pass->all_in_one)
+            penc_pass_at_once(&g);
+        else
+            penc_run_stage(&g, pass->quantise, g.x, g.y, 0, pass->head_dim);
         return;
     }
     if (penc_runs_as_heads(pass, token->factor)) {

@@ -125,10 +125,30 @@ static ptrdiff_t penc_token_at(const posenc_tensor *tensor, size_t batch, size_t
            (ptrdiff_t)posenc_dtype_bytes(tensor->dtype);
 }
 
+/* As many tokens from `token` on as turn by rows that follow one another and share a factor, `most` at most. Returns
+ * their number. */
+static size_t penc_stages_run(const penc_rotate_plan *plan, const posenc_head_stages *stages,
+                              const penc_head_pass *pass, penc_row_finder *finder, size_t batch,
+                              size_t token, size_t most) {
+    const ptrdiff_t table_bytes = (ptrdiff_t)posenc_dtype_bytes(plan->rotation.dtype);
+    size_t run = stages && stages->scales ? 1 : most;
+    ptrdiff_t row = 0;
+    penc_head_token first = {
+        .x = plan->input + penc_token_at(plan->x, batch, token),
+        .y = plan->output + penc_token_at(plan->y, batch, token),
+        .factor = penc_token_factor(stages, pass->is_double, batch, token),
+    };
+    if (plan->rotation.rotary_dim) {
+        run = penc_row_run(finder, batch, token, run, &row);
+        first.cos = (const char *)plan->rotation.cos + row * table_bytes;
+        first.sin = (const char *)plan->rotation.sin + row * table_bytes;
+    }
+    penc_pass_run(pass, &first, run);
+    return run;
+}
+
 static void penc_run_stages(const penc_rotate_plan *plan, const posenc_head_stages *stages) {
     _Alignas(64) char weights[PENC_HEAD_BYTES];
-    int is_double = plan->x->dtype == POSENC_F64;
-    ptrdiff_t table_bytes = is_double ? (ptrdiff_t)sizeof(double) : (ptrdiff_t)sizeof(float);
     penc_head_pass pass = {.heads = plan->x->shape[POSENC_AXIS_HEADS],
                            .head_dim = plan->x->shape[POSENC_AXIS_HEAD_DIM],
                            .x = penc_side_of_tensor(plan->x),
@@ -142,19 +162,9 @@ static void penc_run_stages(const penc_rotate_plan *plan, const posenc_head_stag
     penc_ready_pass(&pass, weights);
     penc_row_finder finder = {&plan->rotation, 0};
     for (size_t batch = 0; batch < plan->x->shape[POSENC_AXIS_BATCH]; batch++) {
-        for (size_t token = plan->first; token < plan->first + plan->count; token++) {
-            penc_head_token at = {
-                .x = plan->input + penc_token_at(plan->x, batch, token),
-                .y = plan->output + penc_token_at(plan->y, batch, token),
-                .factor = penc_token_factor(stages, is_double, batch, token),
-            };
-            if (plan->rotation.rotary_dim) {
-                ptrdiff_t row = penc_row_place(&finder, batch, token) * table_bytes;
-                at.cos = (const char *)plan->rotation.cos + row;
-                at.sin = (const char *)plan->rotation.sin + row;
-            }
-            penc_pass_heads(&pass, &at);
-        }
+        for (size_t done = 0; done < plan->count;)
+            done += penc_stages_run(plan, stages, &pass, &finder, batch, plan->first + done,
+                                    plan->count - done);
     }
     if (pass.stream)
         penc_finish_streaming();

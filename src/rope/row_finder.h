@@ -32,4 +32,15 @@ static inline ptrdiff_t penc_row_place(penc_row_finder *finder, size_t batch, si
     return table + penc_row_of(finder, batch, token) * rotation->row_stride;
 }
 
+/* How many tokens from `token` on, `most` at most, turn by rows that follow one another; the first of them. */
+static inline size_t penc_row_run(penc_row_finder *finder, size_t batch, size_t token, size_t most,
+                                  ptrdiff_t *row) {
+    size_t run = 1;
+    *row = penc_row_place(finder, batch, token);
+    while (run < most && penc_row_place(finder, batch, token + run) ==
+                             *row + (ptrdiff_t)run * finder->rotation->row_stride)
+        run++;
+    return run;
+}
+
 #endif
