@@ -164,7 +164,7 @@ MUTANTS = [
     ("kernels: bfloat16 in twos with the sign swapped", "src/kernels/rotate_vector.inc",
      "u[odd] = F_SUB(F_MUL",
      "u[odd] = F_ADD(F_MUL"),
-    ("kernels: bfloat16 after the twos begins too early", "src/kernels/rotate_vector.inc",
+    ("kernels: bfloat16 after the twos begins too early (avx512bf16)", "src/kernels/rotate_vector.inc",
      "const size_t at = done + k * F_LANES, n",
      "const size_t at = done, n"),
     ("kernels: chosen rows ignored", "src/kernels/rotate_vector.inc",

@@ -141,6 +141,12 @@ def of_prefix(table, file):
     return table[max(found, key=len)] if found else None
 
 
+def level_of(name, file):
+    """The CPU level that a mutant needs: its name may end with one in brackets, else it is that of its file."""
+    found = re.search(r" \((avx\w+)\)$", name)
+    return found.group(1) if found else of_prefix(LEVELS, file)
+
+
 def at_level(level):
     return dict(os.environ, POSENC_CPU=level) if level else None
 
@@ -197,29 +203,30 @@ class Mutants:
             if "# SKIP" in done.stdout:
                 self.lacking.add(level)
 
-    def lacks(self, file):
-        """The level that a mutant of this file needs and this CPU lacks, or None."""
-        level = of_prefix(LEVELS, file)
+    def lacks(self, name, file):
+        """The level that a mutant needs and this CPU lacks, or None."""
+        level = level_of(name, file)
         return level if level in self.lacking else None
 
-    def try_mutant(self, number, file, old, new):
+    def try_mutant(self, number, mutant):
         """The test that notices it, or None."""
+        name, file, old, new = mutant
         folder = self.folder / f"mutant{number}"
         self.copy_tree(self.base.folder, folder)
         path = folder / file
         path.write_text(path.read_text().replace(old, new))
         build = Build(folder)
         build.objects = dict(self.base.objects)
-        first, level = of_prefix(FIRST, file), of_prefix(LEVELS, file)
+        first, level = of_prefix(FIRST, file), level_of(name, file)
         for source in self.base.users_of(file):
             # Of the instances of a kernel template only that of the level: they take long to compile.
             if not level or not re.match("src/kernels/rotate_(neon|avx)", source) \
                     or source == f"src/kernels/rotate_{level}.c":
                 build.compile(source)
         fault = None
-        for name in sorted(self.tests, key=lambda name: (name != first, self.seconds[name])):
-            program = build.link(name, self.library + self.tests[name])
-            limit = 20 + 5 * self.seconds[name]
+        for test in sorted(self.tests, key=lambda test: (test != first, self.seconds[test])):
+            program = build.link(test, self.library + self.tests[test])
+            limit = 20 + 5 * self.seconds[test]
             fault = run_test(program, limit, level) if level else None
             fault = fault or run_test(program, limit)
             if fault:
@@ -258,19 +265,19 @@ def main():
         print("ok 1 - the list fits the sources and the tests pass without a mutant", flush=True)
 
         def try_one(item):
-            number, (_, file, old, new) = item
-            if work.lacks(file):
+            number, mutant = item
+            if work.lacks(*mutant[:2]):
                 return None, None
             try:
-                return work.try_mutant(number, file, old, new), None
+                return work.try_mutant(number, mutant), None
             except Failure as failure:
                 return None, failure
 
         with ThreadPoolExecutor(arguments.jobs) as pool:
             results = pool.map(try_one, enumerate(mutants))
             for number, ((name, file, _, _), (killer, failure)) in enumerate(zip(mutants, results), 2):
-                if work.lacks(file):
-                    print(f"ok {number} - {name} # SKIP this CPU has no {work.lacks(file)}", flush=True)
+                if work.lacks(name, file):
+                    print(f"ok {number} - {name} # SKIP this CPU has no {work.lacks(name, file)}", flush=True)
                     continue
                 if killer:
                     print(f"ok {number} - killed: {name} ({killer})", flush=True)
