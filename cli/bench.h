@@ -5,6 +5,7 @@
 
 #include "bench_cases.h"
 #include "bench_measure.h"
+#include "bench_peers.h"
 #include "command.h"
 
 typedef struct bench_job {
@@ -22,6 +23,11 @@ typedef struct bench_result {
     size_t traffic; /* bytes that one call reads and writes */
     size_t pairs;   /* cos+sin pairs that one call computes; 0 where it computes none */
     unsigned threads;
+    struct { /* angles: other libraries beside it, and their time as a multiple of ours */
+        const char *name;
+        bench_times times;
+    } peers[BENCH_MOST_PEERS];
+    size_t peer_count;
     int wrong; /* 1: a timed call gave a wrong result, which has been printed on stderr */
 } bench_result;
 

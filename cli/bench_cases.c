@@ -9,7 +9,19 @@ enum { HEADS = 32, KV_HEADS = 8, HEAD_DIM = 128, LONG = 4096, SHORT = 32 };
 
 /* A grid holds every combination of its axes' values, the last axis fastest. An axis without values has the
  * single value 0. */
-enum grid_axis { DTYPE, CACHE, MODE, PAIRING, WIDTH, ORDER, FIRST, TOKENS, PLACE, GRID_AXES };
+enum grid_axis {
+    DTYPE,
+    CACHE,
+    MODE,
+    PAIRING,
+    WIDTH,
+    ORDER,
+    FIRST,
+    SCATTERED,
+    TOKENS,
+    PLACE,
+    GRID_AXES
+};
 enum { MOST_VALUES = 4 };
 
 typedef struct axis {
@@ -93,6 +105,13 @@ static const grid grids[] = {
                  {POSENC_CACHE_F16, POSENC_CACHE_BF16, POSENC_CACHE_INT8, POSENC_CACHE_FP8_E4M3}},
       [WIDTH] = ONE(HEAD_DIM),
       [TOKENS] = {3, {1, SHORT, LONG}}}},
+    {BENCH_ANGLES, /* positions out of order */
+     0,
+     {[DTYPE] = ONE(POSENC_F32),
+      [MODE] = ONE(POSENC_MODE_EXACT),
+      [WIDTH] = ONE(HEAD_DIM),
+      [SCATTERED] = ONE(1),
+      [TOKENS] = ONE(2048)}},
     {BENCH_ANGLES, /* runs of positions, and rows one by one as decoding asks for them */
      0,
      {[DTYPE] = {4, {POSENC_F32, POSENC_F16, POSENC_BF16, POSENC_F64}},
@@ -147,7 +166,8 @@ bench_case bench_case_at(size_t index) {
                         .in_place = (int)value[PLACE],
                         .cache = (posenc_cache_format)value[CACHE],
                         .mode = (posenc_mode)value[MODE],
-                        .first_position = value[FIRST]};
+                        .first_position = value[FIRST],
+                        .scattered = (int)value[SCATTERED]};
 }
 
 int bench_turns(const bench_case *c) {

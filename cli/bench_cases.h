@@ -26,6 +26,7 @@ typedef struct bench_case {
     posenc_cache_format cache; /* append: what keys and values of `dtype` become */
     posenc_mode mode;          /* angles */
     int64_t first_position;    /* angles */
+    int scattered;             /* angles: the positions of a run, out of order */
 } bench_case;
 
 extern const char *const bench_work_names[BENCH_WORKS];

@@ -36,6 +36,23 @@ static void json_speed(const char *key, const bench_result *result, double secon
         json_null(key);
 }
 
+static void print_peers_json(const bench_result *result) {
+    if (!result->peer_count)
+        return;
+    json_open("peers", '[');
+    for (size_t i = 0; i < result->peer_count; i++) {
+        const bench_times *times = &result->peers[i].times;
+        json_open(NULL, '{');
+        json_string("name", result->peers[i].name);
+        json_number("nanoseconds_per_pair", 1e9 * times->reference / (double)result->pairs);
+        json_number("ratio", times->ratio);
+        json_number("ratio_least", times->ratio_least);
+        json_number("ratio_most", times->ratio_most);
+        json_close();
+    }
+    json_close();
+}
+
 static void print_json(const bench_case *c, const bench_result *result) {
     const bench_times *times = &result->times;
     int turns = bench_turns(c);
@@ -66,7 +83,9 @@ static void print_json(const bench_case *c, const bench_result *result) {
     if (c->work == BENCH_ANGLES) {
         json_string("mode", posenc_mode_name(c->mode));
         json_integer("first_position", c->first_position);
+        json_boolean("scattered", c->scattered);
         json_number("nanoseconds_per_pair", 1e9 * times->ours / (double)result->pairs);
+        print_peers_json(result);
     }
     json_close();
 }
@@ -102,7 +121,7 @@ static void print_heading(const bench_case *c) {
         printf("\nangles, %s, mode %s: rows of cos and sin\n", dtype, posenc_mode_name(c->mode));
         columns[0] = "rows";
         columns[2] = "from";
-        columns[3] = "";
+        columns[3] = "order";
         columns[5] = "ns/pair";
         columns[4] = "memset";
         break;
@@ -136,12 +155,23 @@ static void print_row(const bench_case *c, const bench_result *result) {
     if (times->loop > 0)
         snprintf(loop, sizeof loop, "%.1f", gigabytes_per_second(result, times->loop));
     printf("%6zu %5s %7s %5s %10.3f %6.1f %6.1f %7s %6.3f %6.3f %6.3f\n", c->tokens, width, order,
-           !placed       ? ""
+           c->scattered  ? "mixed"
+           : !placed     ? ""
            : c->in_place ? "in"
                          : "out",
            1e6 * times->ours, gigabytes_per_second(result, times->ours),
            gigabytes_per_second(result, times->reference), loop, times->ratio, times->ratio_least,
            times->ratio_most);
+}
+
+/* Below the row that they were measured beside; ratio: their time by ours. */
+static void print_peers(const bench_result *result) {
+    for (size_t i = 0; i < result->peer_count; i++) {
+        const bench_times *times = &result->peers[i].times;
+        printf("  beside it, %-38s %7.3f %6.2f %6.2f %6.2f\n", result->peers[i].name,
+               1e9 * times->reference / (double)result->pairs, times->ratio, times->ratio_least,
+               times->ratio_most);
+    }
 }
 
 void bench_print_begin(const bench_job *job) {
@@ -165,6 +195,7 @@ void bench_print_case(const bench_job *job, const bench_case *c, const bench_res
     if (!before || !same_group(before, c))
         print_heading(c);
     print_row(c, result);
+    print_peers(result);
     fflush(stdout);
 }
 

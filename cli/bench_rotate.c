@@ -118,7 +118,7 @@ static int pair_is_right(const rotate_task *task, size_t index, size_t calls) {
  * the result of `calls` rotations, one upon the other. */
 static int output_is_right(const rotate_task *task, size_t calls) {
     enum { MOST_SAMPLES = 8192, LEAST_SAMPLES = 64, MOST_TURNS = 1 << 20 };
-    if (!bench_rows_are_right(&task->turner.rows, task->turner.frequencies, BENCH_FIRST_POSITION,
+    if (!bench_rows_are_right(&task->turner.rows, task->turner.frequencies, BENCH_FIRST_POSITION, 1,
                               task->c->tokens))
         return 0;
     size_t total = task->c->tokens * task->c->heads * task->c->head_dim / 2;

@@ -50,14 +50,18 @@ static int number_is_right(const char *name, const void *array, posenc_dtype dty
     return 0;
 }
 
+int64_t bench_position(int64_t first, size_t step, size_t row, size_t count) {
+    return first + (int64_t)(row * step % count);
+}
+
 int bench_rows_are_right(const posenc_rows *rows, const posenc_frequencies *frequencies,
-                         int64_t first, size_t count) {
+                         int64_t first, size_t step, size_t count) {
     enum { SAMPLES = 4096 };
     size_t pairs = posenc_frequencies_pairs(frequencies), total = count * pairs;
     uint64_t random = 1;
     for (size_t i = 0; i < SAMPLES && i < total; i++) {
         size_t index = total <= SAMPLES ? i : bench_random(&random, total), pair = index % pairs;
-        int64_t position = first + (int64_t)(index / pairs);
+        int64_t position = bench_position(first, step, index / pairs, count);
         long double doubt, angle = angle_of(frequencies, rows->mode, pair, position, &doubt);
         if (!number_is_right("cos", rows->cos, rows->dtype, index, cosl(angle), doubt, position,
                              pair) ||

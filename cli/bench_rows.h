@@ -8,10 +8,13 @@
 posenc_status bench_frequencies(size_t head_dim, posenc_pairing pairing, posenc_frequencies **made,
                                 posenc_error *error);
 
-/* Compares samples of `count` dense rows from position `first` on with cosl and sinl. Returns 1 if they are
+/* The position of row `row`: those of a run of `count` positions from `first` on, in steps of `step` around it. */
+int64_t bench_position(int64_t first, size_t step, size_t row, size_t count);
+
+/* Compares samples of `count` dense rows at those positions with cosl and sinl. Returns 1 if they are
  * right; else prints the first wrong one and returns 0. */
 int bench_rows_are_right(const posenc_rows *rows, const posenc_frequencies *frequencies,
-                         int64_t first, size_t count);
+                         int64_t first, size_t step, size_t count);
 
 /* The rotation of `tokens` tokens from position FIRST on, with rows of its own. */
 enum { BENCH_FIRST_POSITION = 1000 }; /* at 0 nothing turns, and nothing would be checked */

@@ -609,6 +609,20 @@ def test_bench_measures_rows_against_memset():
         assert abs(c["nanoseconds"] / 64 / c["nanoseconds_per_pair"] - 1) < 1e-9
 
 
+def test_bench_measures_other_libraries_beside_rows():
+    cases = answer("bench --quick --work angles --dtype f32 --tokens 2048")
+    beside = [c for c in cases if c["mode"] == "exact"]
+    assert sorted((c["first_position"], c["scattered"]) for c in beside) == [(0, False), (0, True), (1000000, False)]
+    for c in beside:
+        assert "the C library's float64 sincos" in {peer["name"] for peer in c["peers"]}
+        for peer in c["peers"]:
+            assert 0 < peer["ratio_least"] <= peer["ratio"] <= peer["ratio_most"]
+            assert 0.01 < peer["nanoseconds_per_pair"] < 1e5
+    assert all("peers" not in c for c in cases if c["mode"] != "exact")
+    threads = answer("bench --quick --work angles --dtype f32 --tokens 2048 --threads 2")
+    assert all("peers" not in c for c in threads)
+
+
 def test_bench_finds_one_wrong_bit_in_what_it_has_timed():
     wrong = os.environ.get("POSENC_WRONG_ROTATE")
     if not wrong:

@@ -214,7 +214,7 @@ static void penc_fast_row(const penc_fast_job *fast, size_t token) {
         enum { TOGETHER = 64 };                                                                    \
         const uint64_t first = (uint64_t)numbers[0];                                               \
         size_t length = 1;                                                                         \
-        if (count < 2 || (uint64_t)numbers[1] - 1 != first)                                             \
+        if (count < 2 || (uint64_t)numbers[1] - 1 != first)                                        \
             return length;                                                                         \
         for (; length + TOGETHER <= count; length += TOGETHER) {                                   \
             uint64_t differ = 0;                                                                   \
