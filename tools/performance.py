@@ -15,7 +15,8 @@ def key(case):
 
 def name(case):
     if case["work"] == "angles":
-        return f"{case['dtype']}, mode {case['mode']}, {case['tokens']} rows from {case['first_position']}"
+        order = " out of order" if case["scattered"] else ""
+        return f"{case['dtype']}, mode {case['mode']}, {case['tokens']} rows from {case['first_position']}{order}"
     if case["work"] == "bias":
         return f"{case['dtype']}, {case['heads']} heads"
     if case["work"] == "append":
@@ -31,6 +32,17 @@ def cell(case):
 
 # What some works have beside the ratio to memcpy: the same work in several calls, and the rotation without the norm.
 MORE = {"parts": "parts_ratio", "alone": "alone_ratio"}
+
+
+def print_peers(cases):
+    """Other libraries beside rows: their time by ours."""
+    with_peers = [case for case in cases if "peers" in case]
+    if with_peers:
+        print("\n| beside rows | times as long as posenc | nanoseconds a pair |\n|---|---|---|")
+    for case in with_peers:
+        print(f"| {name(case)} | | {case['nanoseconds_per_pair']:.2f} |")
+        for peer in case["peers"]:
+            print(f"| {peer['name']} | {cell(peer)} | {peer['nanoseconds_per_pair']:.2f} |")
 
 
 def main(first, *others):
@@ -50,6 +62,7 @@ def main(first, *others):
             print(f"| {name(case)} | {cell(case)} | {case['nanoseconds'] / 1e3:.2f} |"
                   + "".join(f" {case[field]:.2f} |" for field in there.values())
                   + "".join(f" {cell(m)} |" if m else " |" for m in more))
+    print_peers(cases)
 
 
 if __name__ == "__main__":
