@@ -7,7 +7,8 @@
 #include <dlfcn.h>
 #include <math.h>
 
-static void scalar_loop(const bench_peer *peer, const void *angles, void *cos_to, void *sin_to, size_t count) {
+static void scalar_loop(const bench_peer *peer, const void *angles, void *cos_to, void *sin_to,
+                        size_t count) {
     const double *angle = angles;
     double *c = cos_to, *s = sin_to;
     (void)peer;
@@ -30,15 +31,25 @@ typedef struct peer_place {
 } peer_place;
 
 static const peer_place places[] = {
-    {{"libmvec float32, AVX-512", 1, bench_mvec_f32_avx512, {NULL, NULL}}, 1, "libmvec.so.1",
+    {{"libmvec float32, AVX-512", 1, bench_mvec_f32_avx512, {NULL, NULL}},
+     1,
+     "libmvec.so.1",
      {"_ZGVeN16v_cosf", "_ZGVeN16v_sinf"}},
-    {{"libmvec float64, AVX-512", 0, bench_mvec_f64_avx512, {NULL, NULL}}, 1, "libmvec.so.1",
+    {{"libmvec float64, AVX-512", 0, bench_mvec_f64_avx512, {NULL, NULL}},
+     1,
+     "libmvec.so.1",
      {"_ZGVeN8v_cos", "_ZGVeN8v_sin"}},
-    {{"libmvec float32, AVX2", 1, bench_mvec_f32_avx2, {NULL, NULL}}, 0, "libmvec.so.1",
+    {{"libmvec float32, AVX2", 1, bench_mvec_f32_avx2, {NULL, NULL}},
+     0,
+     "libmvec.so.1",
      {"_ZGVdN8v_cosf", "_ZGVdN8v_sinf"}},
-    {{"SLEEF float64, AVX-512", 0, bench_sleef_avx512, {NULL, NULL}}, 1, "libsleef.so.3",
+    {{"SLEEF float64, AVX-512", 0, bench_sleef_avx512, {NULL, NULL}},
+     1,
+     "libsleef.so.3",
      {"Sleef_sincosd8_u10avx512f", NULL}},
-    {{"SLEEF float64, AVX2", 0, bench_sleef_avx2, {NULL, NULL}}, 0, "libsleef.so.3",
+    {{"SLEEF float64, AVX2", 0, bench_sleef_avx2, {NULL, NULL}},
+     0,
+     "libsleef.so.3",
      {"Sleef_sincosd4_u10avx2", NULL}},
 };
 

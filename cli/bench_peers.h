@@ -7,7 +7,8 @@
 
 /* Computes cos and sin of `count` angles, a multiple of 16. */
 typedef struct bench_peer bench_peer;
-typedef void bench_peer_loop(const bench_peer *peer, const void *angles, void *cos, void *sin, size_t count);
+typedef void bench_peer_loop(const bench_peer *peer, const void *angles, void *cos, void *sin,
+                             size_t count);
 
 struct bench_peer {
     const char *name;
@@ -22,6 +23,7 @@ enum { BENCH_MOST_PEERS = 6 };
 size_t bench_peers_find(bench_peer *peers);
 
 /* In bench_peer_loops.c, which is compiled for the CPUs that it is called on only. */
-bench_peer_loop bench_mvec_f32_avx512, bench_mvec_f64_avx512, bench_mvec_f32_avx2, bench_sleef_avx512, bench_sleef_avx2;
+bench_peer_loop bench_mvec_f32_avx512, bench_mvec_f64_avx512, bench_mvec_f32_avx2,
+    bench_sleef_avx512, bench_sleef_avx2;
 
 #endif
