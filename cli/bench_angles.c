@@ -116,7 +116,7 @@ static int measure_peers(angles_task *task, bench_result *result) {
     return status;
 }
 
-/* Runs of the usual rows, by one thread. */
+/* Many rows of the usual kind, by one thread. */
 static int has_peers(const bench_job *job, const bench_case *c) {
     return c->dtype == POSENC_F32 && c->mode == POSENC_MODE_EXACT && c->tokens > 1 &&
            job->effort.threads == 1;

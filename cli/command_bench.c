@@ -190,7 +190,7 @@ const cli_command command_bench = {
     "bytes read and written (rows and biases: written) in a second. A ratio above 1\n"
     "is faster than memcpy. One thread is timed by the CPU time it had, several by\n"
     "the clock; they are started anew in each call, and memcpy is split among as\n"
-    "many. Beside runs of float32 rows stand other libraries\n"
+    "many. Beside rows of float32 stand other libraries\n"
     "where they are installed: libmvec, SLEEF, sincos; their ratio is their time by\n"
     "ours. What the timed calls of posenc have written is compared with a slow\n"
     "computation; if that finds a fault the exit status is 1.\n\n"

@@ -86,6 +86,10 @@ static posenc_model *model_of_gguf(const gguf_case *c) {
     {"rope.freq_base", .real = 10000}, {                                                           \
         "context_length", .whole = 4096                                                            \
     }
+#define YARN                                                                                       \
+    {"rope.scaling.type", .text = "yarn"}, {"rope.scaling.factor", .real = 4}, {                   \
+        "rope.scaling.original_context_length", .whole = 1024                                      \
+    }
 
 typedef struct expectation {
     gguf_case file;
@@ -209,12 +213,7 @@ static const expectation expectations[] = {
      10000,
      "default",
      "factor-missing"},
-    {{"llama",
-      {HEADS,
-       BASE,
-       {"rope.scaling.type", .text = "yarn"},
-       {"rope.scaling.factor", .real = 4},
-       {"rope.scaling.original_context_length", .whole = 1024}}},
+    {{"llama", {HEADS, BASE, YARN}},
      "all",
      POSENC_ENCODING_ROPE,
      16,
@@ -224,13 +223,7 @@ static const expectation expectations[] = {
      10000,
      "yarn",
      "shift-magnitude"},
-    {{"llama",
-      {HEADS,
-       BASE,
-       {"rope.scaling.type", .text = "yarn"},
-       {"rope.scaling.factor", .real = 4},
-       {"rope.scaling.original_context_length", .whole = 1024},
-       {"rope.scaling.yarn_attn_factor", .real = 1.25}}},
+    {{"llama", {HEADS, BASE, YARN, {"rope.scaling.yarn_attn_factor", .real = 1.25}}},
      "all",
      POSENC_ENCODING_ROPE,
      16,
@@ -240,13 +233,7 @@ static const expectation expectations[] = {
      10000,
      "yarn",
      "own-attention-factor shift-magnitude"},
-    {{"llama",
-      {HEADS,
-       BASE,
-       {"rope.scaling.type", .text = "yarn"},
-       {"rope.scaling.factor", .real = 4},
-       {"rope.scaling.original_context_length", .whole = 1024},
-       {"rope.scaling.yarn_attn_factor", .real = 1}}},
+    {{"llama", {HEADS, BASE, YARN, {"rope.scaling.yarn_attn_factor", .real = 1}}},
      "all",
      POSENC_ENCODING_ROPE,
      16,
@@ -256,13 +243,7 @@ static const expectation expectations[] = {
      10000,
      "yarn",
      "shift-magnitude"},
-    {{"llama",
-      {HEADS,
-       BASE,
-       {"rope.scaling.type", .text = "yarn"},
-       {"rope.scaling.factor", .real = 4},
-       {"rope.scaling.original_context_length", .whole = 1024},
-       {"rope.scaling.attn_factor", .real = 1.25}}},
+    {{"llama", {HEADS, BASE, YARN, {"rope.scaling.attn_factor", .real = 1.25}}},
      "all",
      POSENC_ENCODING_ROPE,
      16,

@@ -192,6 +192,7 @@ static void penc_double_row(const penc_fast_job *fast, size_t token) {
     }
 }
 
+/* scratch: NULL where kernels write into the caller's rows. */
 static void penc_row_pairs(const penc_fast_job *fast, size_t token, penc_scratch *scratch) {
     for (size_t pair = 0; pair < fast->job->frequencies->pairs; pair += PENC_SINCOS_ROW) {
         penc_block block = penc_block_at(fast, token, pair, PENC_SINCOS_ROW, scratch);
